@@ -1,0 +1,1 @@
+"""Doors: one module for each outside thing. Nothing here decides what a figure means."""

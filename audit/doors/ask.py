@@ -1,0 +1,262 @@
+"""The door for reads: runs, pairs and views, as plain values."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from audit.words.errors import BadRequest
+from audit.words.records import Pair, Run, Session
+from audit.words.text import from_stored
+
+_PAIRS = ", ".join(Pair._fields)
+
+
+def run_named(connection: Connection, wanted: str) -> Run:
+    """The run with this id, the newest one for `latest`. Raises BadRequest where there is none."""
+    where = "" if wanted == "latest" else "where run_id = :wanted"
+    row = connection.execute(
+        text(
+            f"select {', '.join(Run._fields)} from audit_runs {where} "  # noqa: S608 - our own names
+            "order by created_at desc, run_id desc limit 1"
+        ),
+        {"wanted": wanted} if where else {},
+    ).first()
+    if row is None and wanted == "latest":
+        raise BadRequest("there is no run yet: make one with `reward-audit import`")
+    if row is None:
+        raise BadRequest(f"there is no run {wanted!r}: `reward-audit runs` lists them")
+    return Run(*row)
+
+
+def runs(connection: Connection) -> list[dict[str, Any]]:
+    """All runs with how far each has come, newest first."""
+    return rows(connection, "select * from run_progress order by created_at desc, run_id desc")
+
+
+def imported_before(connection: Connection, name: str, config_hash: str) -> str | None:
+    """The run that the same import under the same name made, if there is one."""
+    found: str | None = connection.execute(
+        text(
+            "select run_id from audit_runs "
+            "where kind = 'import' and name = :name and config_hash = :config_hash"
+        ),
+        {"name": name, "config_hash": config_hash},
+    ).scalar()
+    return found
+
+
+def gates(connection: Connection, run_id: str) -> list[str]:
+    """The gates of a run, by name."""
+    found = connection.execute(
+        text("select distinct gate from audit_pairs where run_id = :run_id order by gate"), {"run_id": run_id}
+    )
+    return [str(row[0]) for row in found]
+
+
+def bucket_rows(connection: Connection, bucket_set: str) -> list[tuple[Any, ...]]:
+    """(label, lower, upper, closed, is_near) of a stored bucket set, in order, `unknown` last."""
+    found = connection.execute(
+        text(
+            "select label, lower, upper, closed, is_near from gap_buckets where bucket_set = :bucket_set "
+            "order by lower is null, lower"
+        ),
+        {"bucket_set": bucket_set},
+    )
+    return [tuple(row) for row in found]
+
+
+def pairs(connection: Connection, run_id: str, size: int = 2000) -> Iterator[list[Pair]]:
+    """All pairs of a run in batches, in the order of pair_id; safe to update what was handed out."""
+    query = text(
+        f"select {_PAIRS} from audit_pairs "  # noqa: S608 - our own names
+        "where run_id = :run_id and pair_id > :after order by pair_id limit :size"
+    )
+    after = ""
+    while True:
+        found = [
+            Pair(*row) for row in connection.execute(query, {"run_id": run_id, "after": after, "size": size})
+        ]
+        if not found:
+            return
+        yield found
+        after = found[-1].pair_id
+
+
+def last_statuses(connection: Connection, pair_ids: Sequence[str]) -> dict[tuple[str, str], str]:
+    """(pair_id, presented_order) -> parse_status of the last attempt, for calls of the judge."""
+    marks = ", ".join(f":p{i}" for i in range(len(pair_ids)))
+    found = connection.execute(
+        text(
+            "select pair_id, presented_order, parse_status from judge_logs "  # noqa: S608 - only marks
+            f"where role = 'judge' and pair_id in ({marks}) order by pair_id, presented_order, attempt"
+        ),
+        {f"p{i}": pair_id for i, pair_id in enumerate(pair_ids)},
+    )
+    return {(row[0], row[1]): row[2] for row in found}
+
+
+def agent_rewards(
+    connection: Connection, run_id: str, gate: str, *, by_category: bool
+) -> Iterator[tuple[str, str, str | None, float, float, int]]:
+    """(agent_a, agent_b, category, reward_a, reward_b, pairs) over pairs that two named agents finished."""
+    category = "category" if by_category else "null"
+    yield from _tuples(
+        connection,
+        f"select agent_a, agent_b, {category}, reward_a, reward_b, count(*) from audit_pairs "  # noqa: S608
+        f"where {_BOTH_FINISHED} group by 1, 2, 3, 4, 5",
+        run_id=run_id,
+        gate=gate,
+    )
+
+
+def shared_tasks(
+    connection: Connection, run_id: str, gate: str, *, by_category: bool
+) -> Iterator[tuple[str, str, str | None, int]]:
+    """(one agent, the other, category, tasks on which both finished), whichever side each stood on."""
+    category = "category" if by_category else "null"
+    yield from _tuples(
+        connection,
+        "select case when agent_a < agent_b then agent_a else agent_b end, "  # noqa: S608 - our own names
+        f"case when agent_a < agent_b then agent_b else agent_a end, {category}, count(distinct task_id) "
+        f"from audit_pairs where {_BOTH_FINISHED} group by 1, 2, 3",
+        run_id=run_id,
+        gate=gate,
+    )
+
+
+_BOTH_FINISHED = (
+    "run_id = :run_id and gate = :gate and agent_a <> agent_b "
+    "and reward_a is not null and reward_b is not null"
+)
+
+
+def is_one_pair_a_task(connection: Connection, run_id: str, gate: str) -> bool:
+    """Is every pair of the gate the only one of its task, so that pairs are independent?"""
+    found = connection.execute(
+        text("select count(*), count(distinct task_id) from audit_pairs where run_id = :r and gate = :g"),
+        {"r": run_id, "g": gate},
+    ).one()
+    return bool(found[0] == found[1])
+
+
+def answer_counts(connection: Connection, run_id: str, gate: str) -> dict[str, int]:
+    """parse_status -> number of the judge's calls for this gate."""
+    found = connection.execute(
+        text(
+            "select parse_status, count(*) from judge_logs "
+            "where run_id = :r and role = 'judge' and profile = :g group by parse_status"
+        ),
+        {"r": run_id, "g": gate},
+    )
+    return {row[0]: row[1] for row in found}
+
+
+def cost(connection: Connection, run_id: str, gate: str, *, calls: int) -> dict[str, Any]:
+    """Calls, tokens and price of the gate's pairs; NULL where nothing is known of them."""
+    found = connection.execute(
+        text(
+            "select sum(prompt_tokens), sum(completion_tokens), sum(total_tokens), sum(cost_usd) "
+            "from audit_pairs where run_id = :r and gate = :g"
+        ),
+        {"r": run_id, "g": gate},
+    ).one()
+    tokens = [None if value is None else int(value) for value in found[:3]]
+    return {
+        "calls": calls,
+        "prompt_tokens": tokens[0],
+        "completion_tokens": tokens[1],
+        "total_tokens": tokens[2],
+        "usd": found[3],
+    }
+
+
+def rows(connection: Connection, query: str, **values: Any) -> list[dict[str, Any]]:
+    """The rows of one of our own queries, as column -> value."""
+    return [dict(row) for row in connection.execute(text(query), values).mappings()]
+
+
+def _tuples(connection: Connection, query: str, **values: Any) -> Iterator[Any]:
+    result = connection.execution_options(yield_per=1000).execute(text(query), values)
+    for row in result:
+        yield tuple(row)
+
+
+def table_rows(
+    connection: Connection, table: str, columns: Sequence[str], run_id: str, order: str
+) -> Iterator[tuple[Any, ...]]:
+    """All rows of a run in one of our tables, streamed, in the order of its key."""
+    yield from _tuples(
+        connection,
+        f"select {', '.join(columns)} from {table} where run_id = :run_id order by {order}",  # noqa: S608
+        run_id=run_id,
+    )
+
+
+def sessions(connection: Connection, run_id: str) -> Iterator[dict[str, Any]]:
+    """The sessions of a run, streamed, in the order of their ids."""
+    names = Session._fields
+    for row in table_rows(connection, "sessions", names, run_id, "session_id"):
+        yield dict(zip(names, row, strict=True))
+
+
+def has_tasks(connection: Connection, run_id: str) -> bool | None:
+    """Does any session of the run name its task? NULL where the run has no sessions."""
+    found = connection.execute(
+        text("select count(*), count(task_id) from sessions where run_id = :run_id"), {"run_id": run_id}
+    ).one()
+    return bool(found[1]) if found[0] else None
+
+
+def by_id(connection: Connection, wanted: str) -> dict[str, Any]:
+    """What has this id: a `run`, a `pair` with its sessions and calls, a `session`, a `call`.
+
+    Raw replies come as they came from the model. Raises BadRequest where nothing has the id.
+    """
+    if wanted.isascii() and wanted.isdigit():
+        calls = _calls(connection, "log_id = :wanted", int(wanted))
+        if calls:
+            return {"call": calls[0]}
+    runs_found = rows(connection, "select * from audit_runs where run_id = :wanted", wanted=wanted)
+    if runs_found or wanted == "latest":
+        return {"run": run_named(connection, wanted)._asdict()}
+    found = rows(
+        connection,
+        "select * from audit_pairs where pair_id = :wanted or source_pair_id = :wanted "
+        "order by created_at desc, pair_id",
+        wanted=wanted,
+    )
+    if found:
+        return _pair_whole(connection, found)
+    found = rows(connection, "select * from sessions where session_id = :wanted", wanted=wanted)
+    if found:
+        return {"session": found[0], "calls": _calls(connection, "session_id = :wanted", wanted)}
+    raise BadRequest(f"nothing has the id {wanted!r}: `reward-audit runs` lists the runs")
+
+
+def _pair_whole(connection: Connection, found: list[dict[str, Any]]) -> dict[str, Any]:
+    if len(found) > 1:
+        return {"pairs": found}
+    pair = found[0]
+    sides = [
+        rows(connection, "select * from sessions where session_id = :wanted", wanted=pair[side])
+        for side in ("session_a", "session_b")
+        if pair[side] is not None
+    ]
+    return {
+        "pair": pair,
+        "sessions": [session for side in sides for session in side],
+        "calls": _calls(connection, "pair_id = :wanted", pair["pair_id"]),
+    }
+
+
+def _calls(connection: Connection, where: str, wanted: object) -> list[dict[str, Any]]:
+    found = rows(
+        connection,
+        f"select * from judge_logs where {where} order by log_id",  # noqa: S608 - our own conditions
+        wanted=wanted,
+    )
+    for call in found:
+        if call["raw_output"] is not None:
+            call["raw_output"] = from_stored(call["raw_output"])
+    return found

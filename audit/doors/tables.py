@@ -1,0 +1,112 @@
+"""The door to files that are written: CSV, JSON Lines, Parquet; a file appears whole or not at all."""
+
+import csv
+import math
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from audit.words.errors import BadFile, MissingExtra
+from audit.words.text import as_json
+
+FORMATS = (".jsonl", ".csv", ".parquet")
+_BATCH = 5000
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def write_table(
+    path: Path,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    kinds: Sequence[str],
+) -> int:
+    """Write rows to `path` in the format of its ending; how many there were.
+
+    `kinds` are `text`, `integer` or `real`, one a column: Parquet needs them beforehand. Raises BadFile for
+    another ending or a place that cannot be written, MissingExtra where pyarrow is absent.
+    """
+    write = {".jsonl": _jsonl, ".csv": _csv, ".parquet": _parquet}.get(path.suffix)
+    if write is None:
+        raise BadFile(str(path), "", f"its ending says no format: use one of {', '.join(FORMATS)}")
+    with _whole(path) as partial:
+        return write(partial, columns, rows, kinds)
+
+
+def cell(value: Any) -> Any:
+    """A CSV cell: text that a spreadsheet would run as a formula begins with an apostrophe."""
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return "'" + value
+    if isinstance(value, float) and not math.isfinite(value):
+        return ""
+    return value
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """A file beside `path` that takes its place only when everything is in it."""
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    try:
+        yield partial
+        partial.replace(path)
+    except OSError as error:
+        raise BadFile(str(path), "", f"cannot be written: {error.strerror or error}") from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]], _kinds: Sequence[str]) -> int:
+    count = 0
+    with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        for row in rows:
+            writer.writerow([cell(value) for value in row])
+            count += 1
+        _settle(file.fileno(), file)
+    return count
+
+
+def _jsonl(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]], _kinds: Sequence[str]) -> int:
+    count = 0
+    with path.open("w", encoding="utf-8", newline="") as file:
+        for row in rows:
+            file.write(as_json(dict(zip(columns, row, strict=True))) + "\n")
+            count += 1
+        _settle(file.fileno(), file)
+    return count
+
+
+def _parquet(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]], kinds: Sequence[str]) -> int:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ModuleNotFoundError as error:
+        raise MissingExtra("pyarrow", "parquet", "a .parquet file") from error
+    types = {"text": pa.string(), "integer": pa.int64(), "real": pa.float64()}
+    schema = pa.schema([(name, types[kind]) for name, kind in zip(columns, kinds, strict=True)])
+    count = 0
+    found = iter(rows)
+    with pq.ParquetWriter(path, schema) as writer:
+        while batch := list(islice(found, _BATCH)):
+            by_column = list(zip(*batch, strict=True))
+            arrays = [
+                pa.array([_utf8(value) for value in values], type=field.type)
+                for values, field in zip(by_column, schema, strict=True)
+            ]
+            writer.write_batch(pa.record_batch(arrays, schema=schema))
+            count += len(batch)
+    return count
+
+
+def _utf8(value: Any) -> Any:
+    # Arrow takes no lone surrogate; JSON and CSV escape it in the same way.
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
+def _settle(descriptor: int, file: Any) -> None:
+    file.flush()
+    os.fsync(descriptor)

@@ -1,0 +1,139 @@
+"""The command line: which command lies where, the options all share, and how errors end.
+
+Commands are loaded when they are called: `--help` must not wait for a database library.
+"""
+
+import importlib
+import os
+import sys
+from typing import Any, NamedTuple
+
+import click
+
+from audit import __version__
+from audit.words.errors import EXIT_INTERRUPTED, AuditError
+
+DEFAULT_DB = "sqlite:///reward_audit.db"
+
+# command -> (module, one line of help); a test holds the lines to the commands' own.
+COMMANDS = {
+    "import": ("importing", "Import recorded judgments, sessions or outside rewards as a run."),
+    "score": ("scoring", "Settle, bucket and score a run's pairs again; calls nothing."),
+    "report": ("reporting", "Show where a run's judge picks the side with the lower reward."),
+    "runs": ("looking", "List the runs, newest first."),
+    "show": ("looking", "Show one run, pair, session or call by its id."),
+    "sql": ("asking", "Ask the database one read-only question in SQL."),
+    "views": ("asking", "List the views to ask, or show the rows of one."),
+    "export": ("exporting", "Write pairs, calls or sessions to a file."),
+    "db": ("database", "Upgrade, check or back up the database."),
+}
+
+
+class Settings(NamedTuple):
+    """The options that every command knows."""
+
+    db: str = DEFAULT_DB
+    as_json: bool = False
+    verbose: bool = False
+
+
+class LazyGroup(click.Group):
+    """A group that loads a command's module when the command is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"audit.faces.commands.{COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help_line) for name, (_, help_line) in COMMANDS.items()])
+
+
+def _store(name: str) -> Any:
+    def keep(ctx: click.Context, _param: click.Parameter, value: Any) -> None:
+        settings = ctx.ensure_object(dict)
+        if value is not None and value is not False:
+            settings[name] = value
+
+    return keep
+
+
+def shared_options(command: Any) -> Any:
+    """`--db`, `--json` and `-v`, which may stand before the command's name or after it."""
+    for decorator in (
+        click.option(
+            "-v", "--verbose", is_flag=True, expose_value=False, callback=_store("verbose"),
+            help="Show a traceback where something fails.",
+        ),
+        click.option(
+            "--json", "as_json", is_flag=True, expose_value=False, callback=_store("as_json"),
+            help="Print JSON, for a script.",
+        ),
+        click.option(
+            "--db", metavar="URL", expose_value=False, callback=_store("db"),
+            help=f"The database (env REWARD_AUDIT_DB; default {DEFAULT_DB}).",
+        ),
+    ):  # fmt: skip
+        command = decorator(command)
+    return command
+
+
+def settings_of(ctx: click.Context) -> Settings:
+    """What the shared options say: flag, then environment, then default."""
+    given = ctx.ensure_object(dict)
+    db = given.get("db") or os.environ.get("REWARD_AUDIT_DB") or DEFAULT_DB
+    return Settings(db, given.get("as_json", False), given.get("verbose", False))
+
+
+@click.group(
+    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.version_option(__version__, prog_name="reward-audit")
+@shared_options
+def cli() -> None:
+    """Audit an LLM judge that is used as a reward: how often does it prefer the side with the lower
+    verified reward, and where?
+
+    Begin with a file of recorded judgments:
+
+    \b
+      reward-audit import judgebench FILE.jsonl
+      reward-audit report
+
+    A RUN is a run's id, or `latest`. Exit codes: 0 ok, 1 error, 2 wrong command line, 3 gate failed,
+    4 incomplete, 130 interrupted.
+    """
+
+
+def main() -> None:
+    """Run the command; an error is one line on stderr, with the exit code of its kind."""
+    holder: dict[str, Any] = {}
+    try:
+        cli.main(obj=holder, standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted: what was not finished was not stored", err=True)
+        sys.exit(EXIT_INTERRUPTED)
+    except AuditError as error:
+        if holder.get("verbose"):
+            raise
+        click.echo(f"error: {_one_line(str(error))}", err=True)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # The reader of our output went away, as `| head` does.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+
+
+def _one_line(message: str) -> str:
+    return " ".join(message.split())

@@ -1,0 +1,1 @@
+"""The commands, a module for each family; each is named NAME_command."""

@@ -1,0 +1,70 @@
+"""`db`: the database itself."""
+
+from pathlib import Path
+
+import click
+
+from audit.faces.cli import settings_of, shared_options
+
+
+@click.group("db")
+def db_command() -> None:
+    """Upgrade, check or back up the database."""
+
+
+@db_command.command("upgrade")
+@shared_options
+@click.pass_context
+def upgrade(ctx: click.Context) -> None:
+    """Bring the database to this program's version; every command does so on first use."""
+    from audit.doors.db import HEAD, open_database, show_url
+    from audit.faces.output import print_json
+
+    settings = settings_of(ctx)
+    open_database(settings.db, create=True).dispose()
+    if settings.as_json:
+        print_json({"url": show_url(settings.db), "revision": HEAD})
+    else:
+        click.echo(f"{show_url(settings.db)} is at revision {HEAD}")
+
+
+@db_command.command("check")
+@shared_options
+@click.pass_context
+def check(ctx: click.Context) -> None:
+    """Say where the database stands, whether it is sound, and what it holds; changes nothing."""
+    from audit.doors.db import state
+    from audit.faces.output import print_json
+    from audit.words.errors import BadDatabase
+
+    settings = settings_of(ctx)
+    found = state(settings.db)
+    if settings.as_json:
+        print_json(found)
+    else:
+        current = "current" if found["is_current"] else "older: any command that opens it upgrades it"
+        click.echo(f"{found['url']}\nrevision {found['revision']} ({current})")
+        for table, count in found["rows"].items():
+            click.echo(f"  {table:<14} {count:>12,} rows")
+        click.echo("sound" if not found["faults"] else "faults:")
+        for fault in found["faults"]:
+            click.echo(f"  {fault}")
+    if found["faults"]:
+        raise BadDatabase(f"{found['url']} is damaged: restore a backup")
+
+
+@db_command.command("backup")
+@click.argument("target", metavar="FILE", type=click.Path(path_type=Path))
+@shared_options
+@click.pass_context
+def backup(ctx: click.Context, target: Path) -> None:
+    """Copy a SQLite database whole to FILE, also while a run writes to it."""
+    from audit.doors.db import backup as copy_database
+    from audit.faces.output import print_json
+
+    settings = settings_of(ctx)
+    copy_database(settings.db, target)
+    if settings.as_json:
+        print_json({"file": str(target), "bytes": target.stat().st_size})
+    else:
+        click.echo(f"wrote {target} ({target.stat().st_size:,} bytes)")

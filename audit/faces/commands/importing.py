@@ -1,0 +1,166 @@
+"""`import`: recorded judgments, sessions or outside rewards."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from audit.faces.cli import settings_of, shared_options
+from audit.faces.options import chosen_buckets, scale_options
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from audit.verbs.gaps import BucketSet
+
+FORMATS = ("judgebench", "llmbar", "pandalm", "jsonl", "csv", "gauge-csv", "rewards")
+
+
+@click.command("import")
+@click.argument("format_name", metavar="FORMAT", type=click.Choice(FORMATS))
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--name", help="The run's name (default: the file's). The same file under it adds nothing.")
+@click.option(
+    "--reread", is_flag=True, help="Read the raw replies anew instead of taking recorded decisions."
+)
+@click.option("--grammar", help="jsonl, csv: how to read the replies of rows that name no grammar.")
+@click.option("--run", "run", metavar="RUN", help="rewards: the run whose pairs get them.")
+@click.option("--replace", is_flag=True, help="rewards: overwrite rewards that are set.")
+@scale_options
+@shared_options
+@click.pass_context
+def import_command(ctx: click.Context, /, format_name: str, files: tuple[Path, ...], **options: Any) -> None:
+    """Import recorded judgments, sessions or outside rewards as a run.
+
+    A file is taken whole or not at all; .gz is read too. FORMAT is one of
+
+    \b
+      judgebench  outputs of JudgeBench: both orders, objective labels
+      llmbar      evaluator results of LLMBar: both orders, a person's preference
+      pandalm     PandaLM's test set and one judge's file: one order, three people
+      jsonl, csv  our own: one judged pair a line
+      gauge-csv   one session a line: satisfaction and verified success
+      rewards     outside rewards for the pairs of a run (--run)
+
+    Columns of jsonl and csv: pair_id; task_id, category, trial, judge, agent_a, agent_b; success_a and
+    success_b, or reward_a and reward_b, or label (A, B, tie); raw_ab and raw_ba with a grammar, or
+    pref_ab and pref_ba (A, B, tie, unreadable, failed); judge_score_a, judge_score_b, gap, judged_at,
+    prompt, response_a, response_b. Columns of rewards: source_pair_id, reward_a, reward_b, gap.
+
+    \b
+    Examples:
+      reward-audit import judgebench o1-mini.jsonl --swap-rule net_vote
+      reward-audit import jsonl pairs.jsonl --grammar mtbench_3way
+      reward-audit import rewards scores.csv --run latest --replace
+    """
+    buckets = chosen_buckets(options.pop("buckets"), options.pop("near"))
+    _refuse_stray_options(format_name, files, options)
+    from audit.doors.db import open_database
+
+    settings = settings_of(ctx)
+    engine = open_database(settings.db, create=True)
+    try:
+        if format_name == "rewards":
+            _rewards(engine, files[0], options, buckets, settings.as_json)
+        elif format_name == "pandalm":
+            _file(engine, format_name, files, options, buckets, settings.as_json)
+        else:
+            for file in files:
+                _file(engine, format_name, (file,), options, buckets, settings.as_json)
+    finally:
+        engine.dispose()
+
+
+def _refuse_stray_options(format_name: str, files: tuple[Path, ...], options: dict[str, Any]) -> None:
+    if format_name == "rewards":
+        stray = [
+            name for name in ("name", "grammar", "swap_rule", "gap_source", "gap_scope") if options[name]
+        ]
+        if stray or options["reread"]:
+            raise click.UsageError(f"rewards takes no --{(stray or ['reread'])[0].replace('_', '-')}")
+        if not options["run"]:
+            raise click.UsageError("rewards needs --run RUN: the run whose pairs get them")
+        if len(files) != 1:
+            raise click.UsageError("rewards takes one file at a time")
+        return
+    if options["run"] or options["replace"]:
+        raise click.UsageError("--run and --replace go with rewards only")
+    if options["grammar"] and format_name not in ("jsonl", "csv"):
+        raise click.UsageError(f"{format_name} says itself how its replies are read: no --grammar")
+    if format_name == "pandalm" and len(files) != 2:
+        raise click.UsageError("pandalm needs two files: the test set and the judge's results")
+    if options["name"] and len(files) > 1 and format_name != "pandalm":
+        raise click.UsageError("--name goes with one file: each file is a run of its own")
+
+
+def _file(
+    engine: "Engine",
+    format_name: str,
+    files: tuple[Path, ...],
+    options: dict[str, Any],
+    buckets: "BucketSet | None",
+    as_json: bool,
+) -> None:
+    from audit.faces.output import file_progress, print_json
+    from audit.pipeline.importing import Wish, import_file
+
+    wish = Wish(
+        format=format_name,
+        paths=files,
+        name=options["name"],
+        swap_rule=options["swap_rule"],
+        gap_source=options["gap_source"],
+        gap_scope=options["gap_scope"] or "run",
+        buckets=buckets,
+        grammar=options["grammar"],
+        reread=options["reread"],
+    )
+    with file_progress(files[0]) as progress:
+        found = import_file(engine, wish, progress)
+    if as_json:
+        print_json(found._asdict())
+        return
+    if not found.is_new:
+        click.echo(
+            f"{files[0]} is in run {found.run_id} already: nothing was added\n"
+            f"  to settle or bucket it otherwise: reward-audit score {found.run_id} --help"
+        )
+        return
+    if found.sessions:
+        click.echo(f"imported {found.sessions:,} sessions as run {found.run_id}")
+        return
+    click.echo(f"imported {found.pairs:,} pairs as run {found.run_id}")
+    _summary(engine, found.run_id)
+
+
+def _summary(engine: "Engine", run_id: str) -> None:
+    from audit.faces.output import wrapped
+    from audit.pipeline.reporting import headline, report
+
+    click.echo(wrapped(headline(report(engine, run_id))))
+    click.echo("next: reward-audit report")
+
+
+def _rewards(
+    engine: "Engine", file: Path, options: dict[str, Any], buckets: "BucketSet | None", as_json: bool
+) -> None:
+    from audit.faces.output import file_progress, print_json
+    from audit.pipeline.rewards import import_rewards
+
+    with file_progress(file) as progress:
+        found = import_rewards(
+            engine, file, options["run"], replace=options["replace"], buckets=buckets, progress=progress
+        )
+    if as_json:
+        print_json(
+            {"run_id": found.run.run_id, "named": found.named, "changed": found.changed, "kept": found.kept}
+        )
+        return
+    if not found.changed:
+        click.echo(f"run {found.run.run_id} holds the rewards of {file} already: nothing was changed")
+        return
+    click.echo(
+        f"set the rewards of {found.changed:,} of {found.named:,} named pairs in run {found.run.run_id}; "
+        f"{found.kept:,} pairs are not in the file and keep what they had"
+    )
+    _summary(engine, found.run.run_id)

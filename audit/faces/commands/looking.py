@@ -1,0 +1,56 @@
+"""`runs` and `show`: what is there, and one thing whole."""
+
+import click
+
+from audit.faces.cli import settings_of, shared_options
+
+
+@click.command("runs")
+@shared_options
+@click.pass_context
+def runs_command(ctx: click.Context) -> None:
+    """List the runs, newest first."""
+    from audit.doors import ask
+    from audit.doors.db import open_database, reading
+    from audit.faces.output import print_json, print_rows
+
+    settings = settings_of(ctx)
+    engine = open_database(settings.db, create=False)
+    try:
+        with reading(engine) as connection:
+            found = ask.runs(connection)
+    finally:
+        engine.dispose()
+    if settings.as_json:
+        print_json(found)
+        return
+    columns = ("run_id", "name", "kind", "status", "sessions", "pairs", "calls")
+    print_rows(columns, [[row[column] for column in columns] for row in found])
+
+
+@click.command("show")
+@click.argument("id_", metavar="ID")
+@shared_options
+@click.pass_context
+def show_command(ctx: click.Context, id_: str) -> None:
+    """Show one run, pair, session or call by its id.
+
+    A pair comes with both sessions and every call of the judge, raw replies included. ID is a run_id or
+    `latest`, a pair_id, a session_id, a number (the log_id of a call), or a pair's id in its own file.
+    """
+    from audit.doors import ask
+    from audit.doors.db import open_database, reading
+    from audit.faces.output import print_json
+    from audit.faces.show_text import print_found
+
+    settings = settings_of(ctx)
+    engine = open_database(settings.db, create=False)
+    try:
+        with reading(engine) as connection:
+            found = ask.by_id(connection, id_)
+    finally:
+        engine.dispose()
+    if settings.as_json:
+        print_json(found)
+    else:
+        print_found(found)

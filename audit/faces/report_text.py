@@ -1,0 +1,164 @@
+"""The report as terminal tables that fit 80 columns."""
+
+from typing import Any
+
+import click
+from rich.table import Table
+
+from audit.faces.output import console, interval, share, shown, wrapped
+from audit.pipeline.reporting import headline
+
+_PAIR_MEANINGS = {
+    "correct": "the settled preference is the higher-reward side",
+    "misselected": "the settled preference is the lower-reward side",
+    "judge_tie": "every order read says tie",
+    "inconsistent": "the orders name different sides: no preference",
+    "unreadable": "no side, and an answer could not be read",
+    "incomplete": "an order was not asked, or its call failed",
+    "reward_tie": "the rewards are equal: not decidable",
+    "unverified": "a reward is unknown: not decidable",
+}
+
+
+def print_report(found: dict[str, Any]) -> None:
+    """All parts, one after the other."""
+    run = found["run"]
+    click.echo(f"run {run['run_id']}  {shown(run['name'])}  gate {shown(run['gate'])}")
+    click.echo(
+        f"swap rule {run['swap_rule']}, gap source {run['gap_source']}"
+        + (f" by {run['gap_scope']}" if run["gap_source"] == "agent" else "")
+        + f", buckets {run['bucket_set']}\n"
+    )
+    click.echo(wrapped(headline(found)) + "\n")
+    _pairs(found)
+    _buckets(found)
+    _position(found)
+    _groups("category", "By category", found["categories"])
+    if len(found["judges"]) > 1:
+        _groups("gate", "By judge (--gate shows one whole)", found["judges"])
+    _answers(found)
+
+
+def _pairs(found: dict[str, Any]) -> None:
+    pairs = found["pairs"]
+    table = _table(f"{pairs['total']:,} pairs, {pairs['decidable']:,} of them decidable")
+    table.add_column("outcome")
+    table.add_column("pairs", justify="right")
+    table.add_column("meaning", style="dim")
+    for outcome, meaning in _PAIR_MEANINGS.items():
+        if pairs[outcome] or outcome in ("correct", "misselected"):
+            table.add_row(outcome, f"{pairs[outcome]:,}", meaning)
+    _print(table)
+    rates = found["rates"]
+    table = _table("Rates, with 95% intervals in %")
+    table.add_column("rate")
+    table.add_column("k/n", justify="right")
+    table.add_column("interval", justify="right")
+    table.add_column("of", style="dim")
+    for name, denominator in (
+        ("accuracy", "all decidable pairs"),
+        ("misselected_of_decidable", "all decidable pairs"),
+        ("misselected_of_decided", "decidable pairs with a verdict for a side"),
+    ):
+        table.add_row(name, share(rates[name]), interval(rates[name]), denominator)
+    _print(table, note=rates["accuracy"].get("why"))
+
+
+def _buckets(found: dict[str, Any]) -> None:
+    table = _table("Misselection by reward gap")
+    table.add_column("gap")
+    table.add_column("", style="dim")
+    table.add_column("pairs", justify="right")
+    table.add_column("misselected/decidable", justify="right")
+    table.add_column("/decided", justify="right")
+    table.add_column("interval", justify="right")
+    table.add_column("undecided", justify="right")
+    for bucket in found["gap_buckets"]:
+        if bucket["label"] == "unknown" and not bucket["pairs"]:
+            continue
+        near = {1: "near", 0: "wide"}.get(bucket["is_near"], "")
+        table.add_row(*_bucket_cells(bucket["label"], near, bucket))
+    table.add_section()
+    for kind in ("near", "wide"):
+        table.add_row(*_bucket_cells("all", kind, found["near_vs_wide"][kind]))
+    _print(table)
+
+
+def _bucket_cells(label: str, kind: str, bucket: dict[str, Any]) -> tuple[str, ...]:
+    decided = bucket["misselected_of_decided"]
+    return (
+        label,
+        kind,
+        f"{bucket['pairs']:,}",
+        share(bucket["misselected_of_decidable"]),
+        share(decided),
+        interval(decided),
+        f"{bucket['undecided']:,}",
+    )
+
+
+def _position(found: dict[str, Any]) -> None:
+    position = found["position"]
+    if position is None:
+        click.echo(wrapped(f"Position: {found['why']['position']}.") + "\n")
+        return
+    table = _table(f"Position, over {position['both_read']:,} pairs with both orders read")
+    table.add_column("measure")
+    table.add_column("value", justify="right")
+    table.add_column("meaning", style="dim")
+    p_value = position["mcnemar_p"]
+    for name, value, meaning in (
+        ("consistent", share(position["consistent"]), "both orders say the same of the sides"),
+        ("primacy", f"{position['primacy']:,}", "pairs that lean to what stands first"),
+        ("recency", f"{position['recency']:,}", "pairs that lean to what stands second"),
+        ("fairness", shown(position["preference_fairness"]), "(recency - primacy) / pairs; 0 is fair"),
+        ("first_share", share(position["first_share"]), "first, among answers for a side"),
+        ("mcnemar_p", "-" if p_value is None else f"{p_value:.2g}", "primacy against recency"),
+    ):
+        table.add_row(name, value, meaning)
+    _print(table)
+
+
+def _groups(key: str, title: str, groups: list[dict[str, Any]]) -> None:
+    if len(groups) == 1 and groups[0][key] is None:
+        return
+    table = _table(title)
+    table.add_column(key, overflow="fold", max_width=26)
+    table.add_column("pairs", justify="right")
+    table.add_column("correct", justify="right")
+    table.add_column("misselected", justify="right")
+    table.add_column("/decided", justify="right")
+    table.add_column("consistent", justify="right")
+    for group in groups:
+        table.add_row(
+            shown(group[key]),
+            f"{group['pairs']['total']:,}",
+            share(group["accuracy"]),
+            share(group["misselected_of_decidable"]),
+            _percent(group["misselected_of_decided"]),
+            _percent(group["consistent"]),
+        )
+    _print(table)
+
+
+def _answers(found: dict[str, Any]) -> None:
+    answers = found["answers"]
+    parts = [f"{count:,} {status}" for status, count in answers.items() if status != "total" and count]
+    click.echo(f"{answers['total']:,} answers of the judge: {', '.join(parts) or 'none'}")
+    tokens = found["cost"]["total_tokens"]
+    click.echo(f"tokens: {'unknown' if tokens is None else f'{tokens:,}'}")
+
+
+def _percent(rate: dict[str, Any]) -> str:
+    return "-" if rate["value"] is None else f"{rate['value']:.1%}"
+
+
+def _table(title: str) -> Table:
+    return Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+
+
+def _print(table: Table, note: str | None = None) -> None:
+    console().print(table)
+    if note:
+        click.echo(wrapped(f"({note})"))
+    click.echo()

@@ -1,0 +1,1 @@
+"""Verbs: pure functions of plain values. Nothing here opens anything."""

@@ -1,0 +1,43 @@
+"""The errors a user can cause, each one line: what is wrong, the value, what to do."""
+
+EXIT_OK = 0
+EXIT_ERROR = 1
+EXIT_USAGE = 2
+EXIT_GATE = 3
+EXIT_INCOMPLETE = 4
+EXIT_INTERRUPTED = 130
+
+
+class AuditError(Exception):
+    """Base of all errors that are shown as one line. `exit_code` is what the command ends with."""
+
+    exit_code = EXIT_ERROR
+
+
+class BadFile(AuditError):
+    """A file that cannot be taken: names the file, the place in it and the field."""
+
+    def __init__(self, file: str, place: str, problem: str) -> None:
+        """`place` is `line 3`, a JSON path or empty; `problem` says what is wrong and what would be right."""
+        where = f"{file}, {place}" if place else file
+        super().__init__(f"{where}: {problem}")
+        self.file = file
+        self.place = place
+        self.problem = problem
+
+
+class BadDatabase(AuditError):
+    """A database that cannot be opened, is newer than the program, or is something else altogether."""
+
+
+class BadRequest(AuditError):
+    """A wish that cannot be met with what is stored: an unknown run, an unknown bucket set."""
+
+
+class MissingExtra(AuditError):
+    """An optional library is needed and absent."""
+
+    def __init__(self, library: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs {library}, which is not installed: pip install 'reward-audit[{extra}]'"
+        )

@@ -1,0 +1,42 @@
+"""The two alphabets and the closed sets of names, as they stand in the database.
+
+Side `A`/`B` is an identity, position `first`/`second` a place on the judge's screen. A *choice* speaks of
+positions, a *preference* of sides; `presented_order` leads from one to the other.
+"""
+
+from typing import Literal, get_args
+
+Side = Literal["A", "B"]
+Choice = Literal["first", "second", "tie"]
+Preference = Literal["A", "B", "tie"]
+Order = Literal["AB", "BA"]
+
+ParseStatus = Literal["ok", "repaired", "unreadable", "error", "truncated", "recorded"]
+# What became of one order of one pair: a preference, or the reason why there is none.
+Answer = Literal["A", "B", "tie", "unreadable", "failed", "missing"]
+
+SwapRule = Literal["both_agree", "net_vote", "first_order"]
+GapSource = Literal["agent", "session", "judge", "external"]
+GapScope = Literal["run", "category"]
+Outcome = Literal[
+    "unverified",
+    "reward_tie",
+    "incomplete",
+    "unreadable",
+    "judge_tie",
+    "inconsistent",
+    "correct",
+    "misselected",
+]
+
+PARSE_STATUSES: tuple[ParseStatus, ...] = get_args(ParseStatus)
+SWAP_RULES: tuple[SwapRule, ...] = get_args(SwapRule)
+GAP_SOURCES: tuple[GapSource, ...] = get_args(GapSource)
+GAP_SCOPES: tuple[GapScope, ...] = get_args(GapScope)
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+
+UNKNOWN_BUCKET = "unknown"
+# Two rewards, or a gap and an edge, that are this close are the same.
+TOLERANCE = 1e-9
+# A graded session counts as a success from here on.
+SUCCESS_AT = 1 - 1e-6

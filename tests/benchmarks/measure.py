@@ -1,0 +1,126 @@
+"""What all benchmarks share: the command line, the clock, a child's peak memory, goals, the JSON at the end.
+
+A figure means nothing on a machine that does other things too, so every goal is a ratio to something
+measured in the same run, or a size.
+"""
+
+import argparse
+import json
+import os
+import platform
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeVar
+
+Item = TypeVar("Item")
+ROOT = Path(__file__).resolve().parents[2]
+MILLION = 1_000_000
+
+
+class Goal(NamedTuple):
+    """`ratio` must be `at_least` or `at_most` the limit; it is figure / base, both of this run."""
+
+    name: str
+    figure: float
+    base: float
+    side: Literal["at_least", "at_most"]
+    limit: float
+
+    @property
+    def ratio(self) -> float:
+        return self.figure / self.base
+
+    @property
+    def is_met(self) -> bool:
+        return self.ratio >= self.limit if self.side == "at_least" else self.ratio <= self.limit
+
+
+class Finished(NamedTuple):
+    """A child process that ended well."""
+
+    seconds: float
+    peak_mb: float
+    output: str
+
+
+class Stopwatch:
+    """Seconds spent in what is not to be measured, such as making the rows."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def around(self, items: Iterable[Item]) -> Iterator[Item]:
+        """The items, the time to make each of them added up."""
+        found = iter(items)
+        while True:
+            began = time.perf_counter()
+            item = next(found, None)
+            self.seconds += time.perf_counter() - began
+            if item is None:
+                return
+            yield item
+
+
+def arguments(description: str | None, *, pairs: int = MILLION) -> argparse.ArgumentParser:
+    """A parser with the options that every benchmark has."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--pairs", type=int, default=pairs, metavar="N", help="how many pairs (%(default)s)")
+    parser.add_argument("--no-limits", action="store_true", help="exit 0 also past a goal")
+    parser.add_argument("--dir", type=Path, help="where files of up to 10 GB may lie for a while")
+    return parser
+
+
+def scratch(options: argparse.Namespace) -> "tempfile.TemporaryDirectory[str]":
+    """A folder that is gone after the run."""
+    return tempfile.TemporaryDirectory(prefix="reward-audit-benchmark-", dir=options.dir)
+
+
+def child(command: Sequence[str | Path]) -> Finished:
+    """Run a command to its end. Raises SystemExit with its words where it fails.
+
+    Linux counts a child as at least as large as its parent was when it began it: so a benchmark that limits
+    memory loads nothing large itself, but in another child.
+    """
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        [str(word) for word in command], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    assert process.stdout is not None
+    output = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    process.stdout.close()
+    if process.returncode:
+        raise SystemExit(f"{' '.join(map(str, command))} ended with {process.returncode}: {output}")
+    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
+    return Finished(time.perf_counter() - began, usage.ru_maxrss * unit / 1e6, output)
+
+
+def finish(options: argparse.Namespace, name: str, goals: Sequence[Goal], **facts: Any) -> None:
+    """Print the one JSON object and leave: 1 where a goal is not met, else 0."""
+    told = {
+        goal.name: {
+            "figure": _short(goal.figure),
+            "base": _short(goal.base),
+            "ratio": _short(goal.ratio),
+            goal.side: goal.limit,
+            "is_met": goal.is_met,
+        }
+        for goal in goals
+    }
+    machine = {"cpus": os.cpu_count(), "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
+    facts = {key: _short(fact) if isinstance(fact, float) else fact for key, fact in facts.items()}
+    print(json.dumps({"benchmark": name, **facts, "goals": told, "machine": machine}, indent=1))
+    sys.exit(0 if options.no_limits or all(goal.is_met for goal in goals) else 1)
+
+
+def _short(number: float) -> float:
+    return float(f"{number:.4g}")

@@ -1,0 +1,67 @@
+"""What the README says is run here, so that it stays true."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from audit.doors.formats.plain import COLUMNS
+from audit.doors.shipped import view_texts
+from audit.faces.cli import COMMANDS, cli
+from audit.verbs.grammars import grammar
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def _section(title: str) -> str:
+    return README.split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
+def test_first_screen_when_its_command_is_run_then_it_prints_what_stands_there(tmp_path):
+    first = "\n".join(README.splitlines()[:40])
+    commands = re.search(r"^    pip install -e \. && (.*)$", first, re.MULTILINE)[1].split(" && ")
+    assert [command.split()[0] for command in commands] == ["reward-audit"] * 2
+    env = {**os.environ, "REWARD_AUDIT_DB": f"sqlite:///{tmp_path}/a.db"}
+    for command in commands:
+        call = [sys.executable, "-m", "audit", *command.split()[1:]]
+        done = subprocess.run(call, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+    printed = [line.rstrip() for line in done.stdout.splitlines()]
+    shown = re.search(r"among other tables:\n\n((?:    .*\n|\n)+)", first)[1]
+    lines = [line.removeprefix("    ").rstrip() for line in shown.splitlines() if line.strip()]
+    assert len(lines) > 8
+    assert [line for line in lines if line not in printed] == []
+
+
+def test_first_screen_when_read_then_it_names_the_test_command_that_ci_runs():
+    first = "\n".join(README.splitlines()[:40])
+    assert "pip install -e '.[test]' && python -m pytest\n" in first
+    assert "python -m pytest" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_columns_when_listed_then_they_are_those_the_importer_knows():
+    table = re.findall(r"^\| (`pair_id`.*|`[a-z_`, ]+) \|", _section("Your own judge"), re.MULTILINE)
+    named = {name for cell in table for name in re.findall(r"`(\w+)`", cell)}
+    assert set(COLUMNS) <= named
+
+
+def test_grammars_when_listed_then_each_is_known():
+    cells = re.findall(
+        r"^\| (`(?:json|arena|mtbench|output|score|digit)[^|]*) \|", _section("Your own judge"), re.MULTILINE
+    )
+    names = [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
+    assert len(names) == 8
+    for name in names:
+        assert grammar(name).name == name.split(":")[0]
+
+
+def test_commands_when_listed_then_they_are_those_there_are():
+    cells = "\n".join(re.findall(r"^\| (`.*?) \|", _section("The commands"), re.MULTILINE))
+    named = set(re.findall(r"`([a-z]+)", cells)) & set(COMMANDS)
+    assert named == set(COMMANDS) == set(cli.list_commands(None))
+
+
+def test_views_when_listed_then_they_are_the_files_in_sql():
+    named = set(re.findall(r"`([a-z_]+)`", _section("The commands"))) & set(view_texts())
+    assert named == set(view_texts())
