@@ -1,4 +1,4 @@
--- One row per run, gate and category; pairs without a category have category NULL.
+-- One row per run, gate and category. Pairs without a category have category NULL.
 with
 counts as (
     select

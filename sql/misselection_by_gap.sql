@@ -1,6 +1,6 @@
 -- One row per run, gate and gap bucket. An empty bucket is a row with pairs = 0 and NULL rates.
 -- Rates name their denominator: all decidable pairs, or those with a verdict for a side (decided).
--- One group by over the table itself, so that SQLite hands a restriction to one run down to the index.
+-- One group by over the table itself, in index order: SQLite then hands a restriction to one run down to it.
 with
 gates as (
     select distinct run_id, gate
@@ -10,7 +10,7 @@ counts as (
     select
         run_id,
         gate,
-        coalesce(gap_bucket, 'unknown') as gap_bucket,
+        gap_bucket,
         count(*) as pairs,
         count(*) filter (where outcome not in ('unverified', 'reward_tie')) as decidable,
         count(*) filter (where outcome = 'correct') as correct,
@@ -18,7 +18,7 @@ counts as (
         count(*) filter (where is_consistent is not null) as both_read,
         count(*) filter (where is_consistent = 1) as consistent
     from audit_pairs
-    group by run_id, gate, coalesce(gap_bucket, 'unknown')
+    group by run_id, gate, gap_bucket
     union all
     select gates.run_id, gates.gate, gap_buckets.label, 0, 0, 0, 0, 0, 0
     from gates
@@ -29,7 +29,7 @@ counts as (
         from audit_pairs
         where audit_pairs.run_id = gates.run_id
             and audit_pairs.gate = gates.gate
-            and coalesce(audit_pairs.gap_bucket, 'unknown') = gap_buckets.label
+            and audit_pairs.gap_bucket = gap_buckets.label
     )
 )
 select

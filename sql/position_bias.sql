@@ -1,23 +1,18 @@
--- One row per run, gate and gap bucket, and one with gap_bucket 'all' over them; no row under first_order.
+-- One row per run, gate and gap bucket, and one with gap_bucket 'all' over them. No row under first_order.
 -- An empty bucket is a row with pairs = 0 and NULL rates.
--- primacy: both orders name what stood first, or one does and the other says tie; recency the same for second.
+-- primacy: both orders name what stood first, or one does and the other says tie. recency is the same for second.
 -- preference_fairness = (recency - primacy) / both_read (arXiv:2406.07791), 0 is fair, below 0 favours the first.
 -- first_share = first_named / side_named, over all answers that name a side.
 with
-scopes as (
-    select 'bucket' as scope
-    union all
-    select 'all' as scope
-),
 gates as (
     select distinct run_id, gate
     from audit_pairs
 ),
 counts as (
     select
-        audit_pairs.run_id,
-        audit_pairs.gate,
-        case scopes.scope when 'all' then 'all' else coalesce(audit_pairs.gap_bucket, 'unknown') end as gap_bucket,
+        run_id,
+        gate,
+        gap_bucket,
         count(*) as pairs,
         count(*) filter (where pref_ab is not null and pref_ba is not null) as both_read,
         count(*) filter (where pref_ab = pref_ba) as consistent,
@@ -30,30 +25,41 @@ counts as (
         count(*) filter (where pref_ab = 'A') + count(*) filter (where pref_ba = 'B') as first_named,
         count(*) filter (where pref_ab in ('A', 'B')) + count(*) filter (where pref_ba in ('A', 'B')) as side_named
     from audit_pairs
-    inner join audit_runs on audit_runs.run_id = audit_pairs.run_id
-    cross join scopes
-    where audit_runs.swap_rule <> 'first_order'
-    group by
-        audit_pairs.run_id,
-        audit_pairs.gate,
-        case scopes.scope when 'all' then 'all' else coalesce(audit_pairs.gap_bucket, 'unknown') end
+    group by run_id, gate, gap_bucket
+    union all
+    select
+        run_id,
+        gate,
+        'all' as gap_bucket,
+        count(*) as pairs,
+        count(*) filter (where pref_ab is not null and pref_ba is not null) as both_read,
+        count(*) filter (where pref_ab = pref_ba) as consistent,
+        count(*) filter (where
+            (pref_ab = 'A' and pref_ba in ('B', 'tie')) or (pref_ab = 'tie' and pref_ba = 'B')
+        ) as primacy,
+        count(*) filter (where
+            (pref_ab = 'B' and pref_ba in ('A', 'tie')) or (pref_ab = 'tie' and pref_ba = 'A')
+        ) as recency,
+        count(*) filter (where pref_ab = 'A') + count(*) filter (where pref_ba = 'B') as first_named,
+        count(*) filter (where pref_ab in ('A', 'B')) + count(*) filter (where pref_ba in ('A', 'B')) as side_named
+    from audit_pairs
+    group by run_id, gate
     union all
     select gates.run_id, gates.gate, gap_buckets.label, 0, 0, 0, 0, 0, 0, 0
     from gates
     inner join audit_runs on audit_runs.run_id = gates.run_id
     inner join gap_buckets on gap_buckets.bucket_set = audit_runs.bucket_set
-    where audit_runs.swap_rule <> 'first_order'
-        and not exists (
-            select 1
-            from audit_pairs
-            where audit_pairs.run_id = gates.run_id
-                and audit_pairs.gate = gates.gate
-                and coalesce(audit_pairs.gap_bucket, 'unknown') = gap_buckets.label
-        )
+    where not exists (
+        select 1
+        from audit_pairs
+        where audit_pairs.run_id = gates.run_id
+            and audit_pairs.gate = gates.gate
+            and audit_pairs.gap_bucket = gap_buckets.label
+    )
 )
 select
-    run_id,
-    gate,
+    counts.run_id,
+    counts.gate,
     gap_bucket,
     pairs,
     both_read,
@@ -66,3 +72,5 @@ select
     cast(recency - primacy as double precision) / nullif(both_read, 0) as preference_fairness,
     cast(first_named as double precision) / nullif(side_named, 0) as first_share
 from counts
+inner join audit_runs on audit_runs.run_id = counts.run_id
+where audit_runs.swap_rule <> 'first_order'

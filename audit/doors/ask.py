@@ -177,7 +177,8 @@ def rows(connection: Connection, query: str, **values: Any) -> list[dict[str, An
 
 
 def _tuples(connection: Connection, query: str, **values: Any) -> Iterator[Any]:
-    result = connection.execution_options(yield_per=1000).execute(text(query), values)
+    # For this statement alone: set on the connection, it would turn later updates into cursors.
+    result = connection.execute(text(query), values, execution_options={"yield_per": 1000})
     for row in result:
         yield tuple(row)
 

@@ -1,9 +1,12 @@
 """The door for a user's own SQL: one statement that can only read, and not for ever."""
 
+import re
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
+from decimal import Decimal
+from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -12,7 +15,11 @@ from sqlalchemy import Engine
 from audit.words.errors import BadRequest
 
 _READS = ("select", "with", "values", "explain")
-_ROWS_AT_ONCE = 1000
+_DAY = 24 * 60 * 60
+# Longer than every reply that is stored, and short enough that no statement fills the memory with one value.
+_LONGEST_VALUE = 100_000_000
+# What may stand before the first word.
+_BEFORE = re.compile(r"--[^\r\n]*|/\*.*?\*/|[\s(]+", re.DOTALL)
 # What a reading statement may do; attaching a file, changing a setting and writing are none of it.
 _ALLOWED = frozenset(
     {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
@@ -31,11 +38,9 @@ def ask_sql(engine: Engine, statement: str, *, seconds: float = 60, most: int | 
 
     Raises BadRequest for another kind of statement, for several, for a wrong one, and when time is up.
     """
-    words = _without_comments(statement).split(None, 1)
-    if not words:
-        raise BadRequest('there is no statement: write `reward-audit sql "select ..."`')
-    if words[0].lower().rstrip("(") not in _READS:
-        raise BadRequest(f"{words[0]!r} is not a question: only select, with, values and explain are read")
+    if not 0 < seconds <= _DAY:
+        raise BadRequest(f"sql: {seconds:g} seconds are no time limit: give more than 0, at most {_DAY}")
+    _refuse_other_statements(statement)
     if engine.dialect.name == "sqlite":
         return _ask_sqlite(str(engine.url.database), statement, seconds, most)
     return _ask_postgres(engine, statement, seconds, most)
@@ -45,6 +50,7 @@ def _ask_sqlite(file: str, statement: str, seconds: float, most: int | None) -> 
     deadline = time.monotonic() + seconds
     try:
         with closing(sqlite3.connect(f"file:{quote(file)}?mode=ro", uri=True)) as connection:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
             connection.set_authorizer(_authorize)
             connection.set_progress_handler(lambda: int(time.monotonic() > deadline), 10_000)
             cursor = connection.execute(statement)
@@ -61,11 +67,12 @@ def _authorize(action: int, *_details: object) -> int:
 
 def _sqlite_reason(error: sqlite3.Error, seconds: float) -> str:
     if "interrupted" in str(error):
-        return f"sql: no answer after {seconds:g} seconds: ask for less, or raise --seconds"
+        return _too_late(seconds)
     return f"sql: {error}"
 
 
 def _ask_postgres(engine: Engine, statement: str, seconds: float, most: int | None) -> Answer:
+    """A read-only transaction stops what writes; a superuser's functions reach the server's files even so."""
     import psycopg
 
     connection: Any = engine.raw_connection()
@@ -73,31 +80,53 @@ def _ask_postgres(engine: Engine, statement: str, seconds: float, most: int | No
         driver: psycopg.Connection[Any] = connection.driver_connection
         with driver.cursor() as cursor:
             cursor.execute("set transaction read only")
-            cursor.execute(f"set local statement_timeout = {int(seconds * 1000)}".encode())
+            if driver.info.parameter_status("is_superuser") == "on" and driver.info.server_version >= 140000:
+                cursor.execute("set local role pg_read_all_data")
+            cursor.execute(f"set local statement_timeout = {max(1, int(seconds * 1000))}".encode())
             # Prepared, so that the server takes one statement only.
             cursor.execute(statement.encode(), prepare=True)
             return _answer([column.name for column in cursor.description or ()], cursor, most)
     except psycopg.errors.QueryCanceled as error:
-        raise BadRequest(
-            f"sql: no answer after {seconds:g} seconds: ask for less, or raise --seconds"
-        ) from error
+        raise BadRequest(_too_late(seconds)) from error
     except psycopg.Error as error:
         raise BadRequest(f"sql: {str(error).splitlines()[0]}") from error
     finally:
-        connection.rollback()
-        connection.close()
+        # Closed, not given back: what the statement set or locked in its session ends with it.
+        connection.invalidate()
 
 
-def _answer(columns: Sequence[str], cursor: Any, most: int | None) -> Answer:
-    rows = cursor.fetchall() if most is None else cursor.fetchmany(most)
-    return Answer(tuple(columns), [tuple(row) for row in rows])
+def _too_late(seconds: float) -> str:
+    return f"sql: no answer after {seconds:g} seconds: ask for less, or raise --seconds"
 
 
-def _without_comments(statement: str) -> str:
-    text = statement.strip()
-    while text.startswith(("--", "/*")):
-        end = text.find("\n") if text.startswith("--") else text.find("*/")
-        if end < 0:
-            return ""
-        text = text[end + (1 if text.startswith("--") else 2) :].strip()
-    return text
+def _answer(columns: Sequence[str], rows: Iterable[Sequence[Any]], most: int | None) -> Answer:
+    return Answer(tuple(columns), [tuple(_plain(value) for value in row) for row in islice(rows, most)])
+
+
+def _plain(value: Any) -> Any:
+    """A number, a text or NULL, whatever types the database has."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, Decimal):
+        is_whole = value.is_finite() and value == value.to_integral_value()
+        return int(value) if is_whole else float(value)
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def _refuse_other_statements(statement: str) -> None:
+    """The databases themselves refuse to write; here is refused what is no question at all."""
+    try:
+        statement.encode()
+    except UnicodeEncodeError as error:
+        raise BadRequest("sql: the statement is not UTF-8") from error
+    start = 0
+    while skipped := _BEFORE.match(statement, start):
+        if skipped[0].startswith("/*") and "/*" in skipped[0][2:]:
+            # PostgreSQL counts comments within comments, SQLite does not: the two would read on elsewhere.
+            raise BadRequest("sql: a comment begins within a comment: leave it out")
+        start = skipped.end()
+    word = re.match(r"\w+|.", statement[start:])
+    if word is None:
+        raise BadRequest('there is no statement: write `reward-audit sql "select ..."`')
+    if word[0].lower() not in _READS:
+        raise BadRequest(f"{word[0]!r} is not a question: only select, with, values and explain are read")

@@ -38,9 +38,9 @@ class ScoreUpdate(NamedTuple):
 
 
 class AgentGap(NamedTuple):
-    """What pairs of these two agents get, agent_a as side A; `category` NULL where the run is not by category.
+    """What all pairs of agent_a as side A and agent_b as side B get.
 
-    `reward_gap` and `gap_bucket` are for runs whose gap is the agents'.
+    `category` is NULL where gap_scope is `run`; the last two count where gap_source is `agent`.
     """
 
     agent_a: str
@@ -64,7 +64,8 @@ class RewardUpdate(NamedTuple):
 def new_run_id() -> str:
     """A run id that sorts by time; its last eight letters begin the ids of the run's pairs and sessions."""
     tail = "".join(secrets.choice(_ALPHABET) for _ in range(8))
-    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{tail}"
+    now = datetime.now(UTC)
+    return f"{now:%Y%m%d-%H%M%S}{now.microsecond // 1000:03d}-{tail}"
 
 
 def add_run(connection: Connection, run: Run) -> None:
@@ -122,8 +123,9 @@ def set_agent_gaps(
         "or (audit_pairs.category is null and new_gaps.category is null))"
     )
     connection.exec_driver_sql(
-        "create temporary table new_gaps (agent_a text, agent_b text, category text, agent_gap double precision, "
-        "reward_gap double precision, gap_bucket text, unique (agent_a, agent_b, category))"
+        "create temporary table new_gaps (agent_a text, agent_b text, category text, "
+        "agent_gap double precision, reward_gap double precision, gap_bucket text, "
+        "unique (agent_a, agent_b, category))"
     )
     _insert(connection, "new_gaps", AgentGap._fields, rows)
     connection.execute(

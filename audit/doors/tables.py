@@ -5,17 +5,18 @@ import math
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from audit.words.errors import BadFile, MissingExtra
 from audit.words.text import as_json
 
 FORMATS = (".jsonl", ".csv", ".parquet")
 _BATCH = 5000
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# A spreadsheet reads the full-width ones as well.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 
 
 def write_table(
@@ -24,16 +25,24 @@ def write_table(
     rows: Iterable[Sequence[Any]],
     kinds: Sequence[str],
 ) -> int:
-    """Write rows to `path` in the format of its ending; how many there were.
+    """Write rows to `path` in the format of its ending; how many there were. CSV is safe for a spreadsheet.
 
     `kinds` are `text`, `integer` or `real`, one a column: Parquet needs them beforehand. Raises BadFile for
     another ending or a place that cannot be written, MissingExtra where pyarrow is absent.
     """
-    write = {".jsonl": _jsonl, ".csv": _csv, ".parquet": _parquet}.get(path.suffix)
+    write = {".jsonl": _jsonl, ".csv": _safe_csv, ".parquet": _parquet}.get(path.suffix)
     if write is None:
         raise BadFile(str(path), "", f"its ending says no format: use one of {', '.join(FORMATS)}")
     with _whole(path) as partial:
         return write(partial, columns, rows, kinds)
+
+
+def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
+    """Write rows as CSV for a program, every text as it is. Raises BadFile as `write_table` does."""
+    if path.suffix != ".csv":
+        raise BadFile(str(path), "", "it is written as CSV: name a file that ends in .csv")
+    with _whole(path) as partial:
+        return _csv(partial, columns, rows)
 
 
 def cell(value: Any) -> Any:
@@ -55,18 +64,25 @@ def _whole(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise BadFile(str(path), "", f"cannot be written: {error.strerror or error}") from error
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
 
 
-def _csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]], _kinds: Sequence[str]) -> int:
+def _safe_csv(
+    path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]], _kinds: Sequence[str]
+) -> int:
+    return _csv(path, columns, ([cell(value) for value in row] for row in rows))
+
+
+def _csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
     count = 0
     with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
         for row in rows:
-            writer.writerow([cell(value) for value in row])
+            writer.writerow(row)
             count += 1
-        _settle(file.fileno(), file)
+        _settle(file)
     return count
 
 
@@ -76,7 +92,7 @@ def _jsonl(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]], _k
         for row in rows:
             file.write(as_json(dict(zip(columns, row, strict=True))) + "\n")
             count += 1
-        _settle(file.fileno(), file)
+        _settle(file)
     return count
 
 
@@ -107,6 +123,7 @@ def _utf8(value: Any) -> Any:
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
-def _settle(descriptor: int, file: Any) -> None:
+def _settle(file: TextIO) -> None:
+    """On the disk before it takes its place: a full disk is noticed now."""
     file.flush()
-    os.fsync(descriptor)
+    os.fsync(file.fileno())

@@ -4,14 +4,16 @@ Commands are loaded when they are called: `--help` must not wait for a database 
 """
 
 import importlib
+import io
 import os
 import sys
+import traceback
 from typing import Any, NamedTuple
 
 import click
 
 from audit import __version__
-from audit.words.errors import EXIT_INTERRUPTED, AuditError
+from audit.words.errors import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK, AuditError
 
 DEFAULT_DB = "sqlite:///reward_audit.db"
 
@@ -49,6 +51,14 @@ class LazyGroup(click.Group):
         module = importlib.import_module(f"audit.faces.commands.{COMMANDS[cmd_name][0]}")
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # The reader of our output went away, as `| head` does: that is no error, as click would have it.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(EXIT_OK)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -113,27 +123,44 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command; an error is one line on stderr, with the exit code of its kind."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a character gets its code, not a traceback.
+            stream.reconfigure(errors="backslashreplace")
     holder: dict[str, Any] = {}
     try:
-        cli.main(obj=holder, standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
+        sys.exit(cli.main(obj=holder, standalone_mode=False))
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted: what was not finished was not stored", err=True)
         sys.exit(EXIT_INTERRUPTED)
-    except AuditError as error:
-        if holder.get("verbose"):
-            raise
+    except Exception as error:
+        sys.exit(_ended_by(error, verbose=holder.get("verbose", False)))
+
+
+def _ended_by(error: Exception, *, verbose: bool) -> int:
+    """Say what went wrong in one line, in full where asked; the exit code."""
+    if verbose:
+        traceback.print_exception(error)
+    elif isinstance(error, AuditError):
         click.echo(f"error: {_one_line(str(error))}", err=True)
-        sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # The reader of our output went away, as `| head` does.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    elif isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        click.echo(f"error: {_one_line(where + (error.strerror or str(error)))}", err=True)
+    elif type(error).__module__.startswith(("sqlalchemy.", "sqlite3", "psycopg")):
+        why = str(getattr(error, "orig", None) or error)
+        click.echo(
+            f"error: the database failed: {_one_line(why)}: `reward-audit db check` looks at it", err=True
+        )
+    else:
+        # Nobody foresaw it: its kind is half of what it says.
+        click.echo(f"error: {type(error).__name__}: {_one_line(str(error))} (-v shows where)", err=True)
+    return error.exit_code if isinstance(error, AuditError) else EXIT_ERROR
 
 
 def _one_line(message: str) -> str:
-    return " ".join(message.split())
+    from audit.faces.output import visible
+
+    return visible(" ".join(message.split()))

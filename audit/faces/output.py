@@ -5,7 +5,6 @@ import io
 import json
 import math
 import sys
-import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,14 +13,23 @@ from typing import Any
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-WIDTH = 100
+WIDTH = 80
 
 
-def console() -> Console:
-    """The terminal, or 80 columns where there is none; text from files is never read as markup."""
-    width = None if sys.stdout.isatty() else 80
-    return Console(width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
+def print_table(table: Table | Text) -> None:
+    """A table, or a paragraph, no wider than the terminal, or than 80 columns where there is none."""
+    screen = _screen()
+    with screen.capture() as held:
+        screen.print(table)
+    for line in held.get().splitlines():
+        click.echo(line.rstrip())
+
+
+def say(text: str) -> None:
+    """A paragraph as wide as a table may be; names in it from files cannot drive the terminal."""
+    print_table(Text(visible(text)))
 
 
 def print_json(value: object) -> None:
@@ -40,52 +48,62 @@ def print_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     click.echo(buffer.getvalue().encode("utf-8", "backslashreplace"), nl=False)
 
 
-def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """A table on stdout, cut to the terminal's width; long text in one line a cell."""
+def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, folded: str | None = None) -> None:
+    """A table on stdout, or one line a field where it would be too wide: nothing is cut off.
+
+    The column `folded`, where there is one, is broken over several lines instead.
+    """
     table = Table(box=None, pad_edge=False, header_style="bold")
     for index, column in enumerate(columns):
         is_number = bool(rows) and all(isinstance(row[index], int | float | None) for row in rows)
-        table.add_column(column, justify="right" if is_number else "left", overflow="ellipsis", no_wrap=True)
+        table.add_column(
+            Text(visible(column)),
+            justify="right" if is_number else "left",
+            overflow="fold",
+            no_wrap=column != folded,
+        )
     for row in rows:
-        table.add_row(*(shown(value) for value in row))
-    console().print(table)
-    click.echo(f"({len(rows)} row{'' if len(rows) == 1 else 's'})")
+        table.add_row(*(Text(shown(value)) for value in row))
+    if folded is None and not _fits(table):
+        print_records(columns, rows)
+    else:
+        print_table(table)
+    click.echo(f"({len(rows):,} row{'' if len(rows) == 1 else 's'})")
 
 
 def print_records(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """One line a field, for rows too wide for a table."""
-    width = max((len(column) for column in columns), default=0)
-    for number, row in enumerate(rows):
-        if number:
-            click.echo()
-        for column, value in zip(columns, row, strict=True):
-            click.echo(f"{column:<{width}}  {visible(shown(value))}")
+    names = [visible(column) for column in columns]
+    width = max((len(name) for name in names), default=0)
+    for row in rows:
+        for name, value in zip(names, row, strict=True):
+            click.echo(f"{name:<{width}}  {shown(value)}")
+        click.echo()
 
 
 def shown(value: Any) -> str:
-    """A value for a person: NULL as a dash, a real number to four places."""
+    """A value for a person: NULL as a dash, a real number to four places, but no small one as 0."""
     if value is None:
         return "-"
     if isinstance(value, float):
-        return f"{value:.4f}".rstrip("0").rstrip(".") if math.isfinite(value) else str(value)
+        if not math.isfinite(value) or 0 < abs(value) < 0.0001:
+            return f"{value:.2g}"
+        return f"{value:.4f}".rstrip("0").rstrip(".")
     return visible(str(value).replace("\n", "⏎"))
 
 
 def visible(text: str) -> str:
-    """Text from models without control characters that would drive the terminal."""
-    return "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in text)
-
-
-def wrapped(text: str) -> str:
-    """Prose at 80 columns."""
-    return textwrap.fill(text, 80)
+    """Text without characters that would drive the terminal or turn its writing round."""
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
 
 
 def share(rate: Mapping[str, Any]) -> str:
     """`k/n` and its percentage, `-` where n is 0."""
     if not rate["n"]:
         return "-"
-    return f"{rate['k']}/{rate['n']} {rate['value']:.1%}"
+    # Large numbers get a place where a narrow table may break the line.
+    slash = "/" if rate["n"] < 100_000 else "/ "
+    return f"{rate['k']:,}{slash}{rate['n']:,} {rate['value']:.1%}"
 
 
 def interval(rate: Mapping[str, Any]) -> str:
@@ -107,6 +125,17 @@ def file_progress(path: Path) -> Iterator[Callable[[int], None] | None]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(path.name[:40], total=path.stat().st_size)
         yield lambda done: bar.update(task, completed=done)
+
+
+def _screen() -> Console:
+    width = None if sys.stdout.isatty() else WIDTH
+    return Console(width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
+
+
+def _fits(table: Table) -> bool:
+    screen = _screen()
+    endless = screen.options.update(max_width=100_000)
+    return screen.measure(table, options=endless).maximum <= screen.width
 
 
 def _plain(value: Any) -> Any:

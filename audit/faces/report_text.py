@@ -5,7 +5,7 @@ from typing import Any
 import click
 from rich.table import Table
 
-from audit.faces.output import console, interval, share, shown, wrapped
+from audit.faces.output import interval, print_table, say, share, shown
 from audit.pipeline.reporting import headline
 
 _PAIR_MEANINGS = {
@@ -23,13 +23,16 @@ _PAIR_MEANINGS = {
 def print_report(found: dict[str, Any]) -> None:
     """All parts, one after the other."""
     run = found["run"]
-    click.echo(f"run {run['run_id']}  {shown(run['name'])}  gate {shown(run['gate'])}")
-    click.echo(
+    say(f"run {run['run_id']}  {shown(run['name'])}")
+    say(f"gate {shown(run['gate'])}")
+    say(
         f"swap rule {run['swap_rule']}, gap source {run['gap_source']}"
         + (f" by {run['gap_scope']}" if run["gap_source"] == "agent" else "")
-        + f", buckets {run['bucket_set']}\n"
+        + f", buckets {run['bucket_set']}"
     )
-    click.echo(wrapped(headline(found)) + "\n")
+    click.echo()
+    say(headline(found))
+    click.echo()
     _pairs(found)
     _buckets(found)
     _position(found)
@@ -43,17 +46,17 @@ def _pairs(found: dict[str, Any]) -> None:
     pairs = found["pairs"]
     table = _table(f"{pairs['total']:,} pairs, {pairs['decidable']:,} of them decidable")
     table.add_column("outcome")
-    table.add_column("pairs", justify="right")
+    table.add_column("pairs", justify="right", no_wrap=True)
     table.add_column("meaning", style="dim")
     for outcome, meaning in _PAIR_MEANINGS.items():
         if pairs[outcome] or outcome in ("correct", "misselected"):
             table.add_row(outcome, f"{pairs[outcome]:,}", meaning)
     _print(table)
     rates = found["rates"]
-    table = _table("Rates, with 95% intervals in %")
-    table.add_column("rate")
+    table = _table("Rates, with their 95% intervals in %")
+    table.add_column("rate", no_wrap=True)
     table.add_column("k/n", justify="right")
-    table.add_column("interval", justify="right")
+    table.add_column("95%", justify="right")
     table.add_column("of", style="dim")
     for name, denominator in (
         ("accuracy", "all decidable pairs"),
@@ -66,13 +69,13 @@ def _pairs(found: dict[str, Any]) -> None:
 
 def _buckets(found: dict[str, Any]) -> None:
     table = _table("Misselection by reward gap")
-    table.add_column("gap")
+    table.add_column("gap", overflow="fold")
     table.add_column("", style="dim")
-    table.add_column("pairs", justify="right")
-    table.add_column("misselected/decidable", justify="right")
-    table.add_column("/decided", justify="right")
-    table.add_column("interval", justify="right")
-    table.add_column("undecided", justify="right")
+    table.add_column("pairs", justify="right", no_wrap=True)
+    table.add_column("misselected\nof decidable", justify="right")
+    table.add_column("misselected\nof decided", justify="right")
+    table.add_column("95% of\ndecided", justify="right", no_wrap=True)
+    table.add_column("un-\ndecided", justify="right", no_wrap=True)
     for bucket in found["gap_buckets"]:
         if bucket["label"] == "unknown" and not bucket["pairs"]:
             continue
@@ -100,7 +103,8 @@ def _bucket_cells(label: str, kind: str, bucket: dict[str, Any]) -> tuple[str, .
 def _position(found: dict[str, Any]) -> None:
     position = found["position"]
     if position is None:
-        click.echo(wrapped(f"Position: {found['why']['position']}.") + "\n")
+        say(f"Position: {found['why']['position']}.")
+        click.echo()
         return
     table = _table(f"Position, over {position['both_read']:,} pairs with both orders read")
     table.add_column("measure")
@@ -124,11 +128,11 @@ def _groups(key: str, title: str, groups: list[dict[str, Any]]) -> None:
         return
     table = _table(title)
     table.add_column(key, overflow="fold", max_width=26)
-    table.add_column("pairs", justify="right")
+    table.add_column("pairs", justify="right", no_wrap=True)
     table.add_column("correct", justify="right")
-    table.add_column("misselected", justify="right")
-    table.add_column("/decided", justify="right")
-    table.add_column("consistent", justify="right")
+    table.add_column("misselected\nof decidable", justify="right")
+    table.add_column("of\ndecided", justify="right")
+    table.add_column("consis-\ntent", justify="right")
     for group in groups:
         table.add_row(
             shown(group[key]),
@@ -144,9 +148,9 @@ def _groups(key: str, title: str, groups: list[dict[str, Any]]) -> None:
 def _answers(found: dict[str, Any]) -> None:
     answers = found["answers"]
     parts = [f"{count:,} {status}" for status, count in answers.items() if status != "total" and count]
-    click.echo(f"{answers['total']:,} answers of the judge: {', '.join(parts) or 'none'}")
+    say(f"{answers['total']:,} answers of the judge: {', '.join(parts) or 'none'}")
     tokens = found["cost"]["total_tokens"]
-    click.echo(f"tokens: {'unknown' if tokens is None else f'{tokens:,}'}")
+    say(f"tokens: {'unknown' if tokens is None else f'{tokens:,}'}")
 
 
 def _percent(rate: dict[str, Any]) -> str:
@@ -158,7 +162,7 @@ def _table(title: str) -> Table:
 
 
 def _print(table: Table, note: str | None = None) -> None:
-    console().print(table)
+    print_table(table)
     if note:
-        click.echo(wrapped(f"({note})"))
+        say(f"({note})")
     click.echo()

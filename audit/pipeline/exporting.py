@@ -10,8 +10,8 @@ from sqlalchemy import Engine, Float, Table, Text
 from audit.doors import ask
 from audit.doors.db import reading
 from audit.doors.formats import gauge_csv
-from audit.doors.tables import write_table
-from audit.words.errors import BadFile, BadRequest
+from audit.doors.tables import write_csv, write_table
+from audit.words.errors import BadRequest
 from audit.words.schema import audit_pairs, judge_logs
 from audit.words.text import from_stored
 
@@ -32,10 +32,8 @@ def export_table(engine: Engine, what: str, wanted: str, path: Path) -> tuple[st
 def export_gauge_csv(engine: Engine, wanted: str, path: Path) -> tuple[str, int]:
     """Write the sessions of a run in the form that `import gauge-csv` reads.
 
-    Raises BadRequest for a run without sessions, BadFile for another ending than .csv.
+    Raises BadRequest for a run without sessions of named agents, BadFile for another ending than .csv.
     """
-    if path.suffix != ".csv":
-        raise BadFile(str(path), "", "gauge-csv is CSV: name a file that ends in .csv")
     with reading(engine) as connection:
         run = ask.run_named(connection, wanted)
         has_tasks = ask.has_tasks(connection, run.run_id)
@@ -43,10 +41,14 @@ def export_gauge_csv(engine: Engine, wanted: str, path: Path) -> tuple[str, int]
             raise BadRequest(f"run {run.run_id} holds no sessions")
         columns = GAUGE_COLUMNS if has_tasks else gauge_csv.COLUMNS
         rows = (_gauge_row(session, columns) for session in ask.sessions(connection, run.run_id))
-        return run.run_id, write_table(path, columns, rows, ["text"] * len(columns))
+        return run.run_id, write_csv(path, columns, rows)
 
 
 def _gauge_row(session: dict[str, Any], columns: Sequence[str]) -> list[Any]:
+    if session["agent"] is None:
+        raise BadRequest(
+            f"session {session['session_id']} names no agent: gauge-csv is for sessions of named agents"
+        )
     source = json.loads(session["source_json"] or "{}")
     known = {
         "run_id": source.get("run_id", session["run_id"]),

@@ -54,7 +54,7 @@ def report(engine: Engine, wanted: str, gate: str | None = None) -> dict[str, An
             "gap_buckets": [_bucket(row, independent) for row in buckets],
             "position": position,
             "categories": _categories(connection, run, chosen, independent),
-            "judges": [_judge(row, independent if row["gate"] == chosen else None) for row in judges],
+            "judges": [_judge(connection, run, row) for row in judges],
             "cost": ask.cost(connection, run.run_id, chosen, calls=sum(answers.values())),
         }
         return found if position else found | {"why": {"position": _ONE_ORDER}}
@@ -67,7 +67,7 @@ def headline(found: dict[str, Any]) -> str:
     if not overall["n"]:
         return "No pair has both a verified difference and a verdict for a side: nothing can be said yet."
     text = (
-        f"Of {overall['n']} verdicts for a side, {overall['k']} ({overall['value']:.0%}) name the side "
+        f"Of {overall['n']:,} verdicts for a side, {overall['k']:,} ({overall['value']:.0%}) name the side "
         "with the lower verified reward"
     )
     parts = [_of_bucket(name, bucket) for name, bucket in (("near ties", near), ("wide gaps", wide))]
@@ -83,7 +83,7 @@ def headline(found: dict[str, Any]) -> str:
 def _of_bucket(name: str, bucket: dict[str, Any]) -> str:
     decided = bucket["misselected_of_decided"]
     value = "no verdict" if decided["value"] is None else f"{decided['value']:.0%}"
-    return f"{name} {decided['k']}/{decided['n']} ({value})"
+    return f"{name} {decided['k']:,}/{decided['n']:,} ({value})"
 
 
 def _run(run: Run, gate: str) -> dict[str, Any]:
@@ -205,8 +205,9 @@ def _categories(connection: Connection, run: Run, gate: str, independent: bool) 
     return [{"category": row["category"]} | _group(row, independent) for row in rows]
 
 
-def _judge(row: dict[str, Any], independent: bool | None) -> dict[str, Any]:
-    return {"gate": row["gate"]} | _group(row, bool(independent))
+def _judge(connection: Connection, run: Run, row: dict[str, Any]) -> dict[str, Any]:
+    independent = ask.is_one_pair_a_task(connection, run.run_id, row["gate"])
+    return {"gate": row["gate"]} | _group(row, independent)
 
 
 def _group(row: dict[str, Any], independent: bool) -> dict[str, Any]:

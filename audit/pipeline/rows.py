@@ -2,7 +2,7 @@
 
 import hashlib
 
-from audit.verbs.score import Scale, score
+from audit.verbs.score import Scale, Scored, score
 from audit.words.names import Answer
 from audit.words.records import (
     ImportedPair,
@@ -51,10 +51,25 @@ def pair_row(
         score_b=score_b,
         external_gap=item.external_gap,
     )
+    prefs = (preference_or_null(ab), preference_or_null(ba))
     is_judged = ab != "missing" or ba != "missing"
+    judged_at = (item.judged_at or run.created_at) if is_judged else None
+    return _pair_of(run, item, (pair_id, session_a, session_b), prefs, (score_a, score_b), scored, judged_at)
+
+
+def _pair_of(
+    run: Run,
+    item: ImportedPair,
+    ids: tuple[str, str | None, str | None],
+    prefs: tuple[str | None, str | None],
+    scores: tuple[float | None, float | None],
+    scored: Scored,
+    judged_at: str | None,
+) -> Pair:
+    """The row, its columns in their order: naming each costs a fifth of an import's time."""
     is_verified = item.reward_a is not None and item.reward_b is not None
     return Pair(
-        pair_id,
+        ids[0],
         item.source_pair_id,
         run.run_id,
         item.gate,
@@ -63,18 +78,16 @@ def pair_row(
         item.trial,
         item.agent_a,
         item.agent_b,
-        session_a,
-        session_b,
+        ids[1],
+        ids[2],
         item.success_a,
         item.success_b,
         item.reward_a,
         item.reward_b,
         scored.judge_pref,
-        preference_or_null(ab),
-        preference_or_null(ba),
+        *prefs,
         scored.is_consistent,
-        score_a,
-        score_b,
+        *scores,
         scored.reward_gap,
         scored.gap_bucket,
         scored.session_gap,
@@ -87,7 +100,7 @@ def pair_row(
         None,
         None,
         None,
-        (item.judged_at or run.created_at) if is_judged else None,
+        judged_at,
         run.created_at if is_verified else None,
         run.created_at,
         run.created_at,

@@ -56,5 +56,8 @@ def _judgment(
 ) -> Judgment:
     preference: Preference | None = preference_of(choice, raw.order)
     answer: Answer = preference or "unreadable"
+    if choice is None:
+        # A half of what could not be read is no score to average.
+        first = second = None
     score_a, score_b = (first, second) if raw.order == "AB" else (second, first)
     return Judgment(raw.order, answer, choice, preference, status, parsed, score_a, score_b)

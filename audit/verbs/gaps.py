@@ -140,7 +140,7 @@ def make_buckets(
         raise ValueError("give at least one bucket edge above 0")
     if not all(map(math.isfinite, inner)) or any(b - a <= TOLERANCE for a, b in pairwise(edges)):
         raise ValueError("bucket edges must be finite and rise from above 0, each by more than 1e-9")
-    words = ["0", *(shown or [format(edge, "g") for edge in inner])]
+    words = ["0", *(shown or [repr(edge).removesuffix(".0") for edge in inner])]
     near = inner[0] if near_below is None else near_below
     if not inner[0] <= near + TOLERANCE:
         raise ValueError(f"no bucket is near: the first ends at {words[1]}, after {near:g}")

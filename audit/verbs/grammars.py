@@ -1,7 +1,7 @@
 """The answer grammars a judge's prompt may ask for.
 
-A grammar belongs to the prompt, not to the reply: the reader is told what the judge was asked to write and never
-guesses it from what came back.
+A grammar belongs to the prompt, not to the reply: the reader is told what the judge was asked to write and
+never guesses it from what came back.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SCALED = ("json", "score_pair")
 
 
 def grammar(text: str) -> Grammar:
-    """The grammar named by `text`: a name, or `json:LOW-HIGH` / `score_pair:LOW-HIGH` with the scale of the scores.
+    """The grammar named by `text`: a name, or `json:LOW-HIGH` / `score_pair:LOW-HIGH` with the scores' scale.
 
     Raises ValueError, naming the text and what is known, for anything else.
     """
@@ -61,4 +61,7 @@ def _scale(text: str, scale: str) -> tuple[float, float]:
 
 def _unknown(text: str) -> str:
     known = ", ".join([*_PLAIN, *_ALIASES])
-    return f"unknown verdict grammar {text!r}: use one of {known}; json and score_pair take a scale, as in score_pair:0-5"
+    return (
+        f"unknown verdict grammar {text!r}: use one of {known}; "
+        "json and score_pair take a scale, as in score_pair:0-5"
+    )

@@ -7,14 +7,12 @@ A rate is a plain mapping, so that it goes into JSON as it is:
 from collections.abc import Mapping
 from typing import Any
 
-from scipy.stats import binomtest
-
 Rate = dict[str, Any]
 _CLUSTERED = "pairs of one task are not independent: no plain interval holds"
 
 
 def rate(k: int, n: int, *, independent: bool, clusters: int | None = None, why: str = _CLUSTERED) -> Rate:
-    """k of n with a 95% Wilson score interval (Wilson 1927, JASA 22:209-212, by scipy).
+    """k of n with a 95% Wilson score interval.
 
     The interval is for independent trials: where they are not, `low` and `high` are NULL and `why` tells the
     reason. `clusters`: how many independent groups the n fall into, where that is known.
@@ -24,13 +22,14 @@ def rate(k: int, n: int, *, independent: bool, clusters: int | None = None, why:
         return result | {"clusters": 0}
     if not independent:
         return result | {"clusters": clusters, "why": why}
-    interval = binomtest(k, n).proportion_ci(confidence_level=0.95, method="wilson")
-    return result | {
-        "low": float(interval.low),
-        "high": float(interval.high),
-        "method": "wilson",
-        "clusters": n,
-    }
+    low, high = wilson(k, n)
+    return result | {"low": low, "high": high, "method": "wilson", "clusters": n}
+
+
+def wilson(k: int, n: int) -> tuple[float, float]:
+    """The 95% score interval of k successes in n > 0 independent trials (Wilson 1927, JASA 22:209-212)."""
+    interval = _binomial(k, n).proportion_ci(confidence_level=0.95, method="wilson")
+    return float(interval.low), float(interval.high)
 
 
 def mcnemar_p(one: int, other: int) -> float | None:
@@ -38,9 +37,14 @@ def mcnemar_p(one: int, other: int) -> float | None:
 
     NULL where both are 0.
     """
-    if one + other == 0:
-        return None
-    return float(binomtest(one, one + other, 0.5).pvalue)
+    return float(_binomial(one, one + other).pvalue) if one + other else None
+
+
+def _binomial(k: int, n: int) -> Any:
+    # Here, because scipy takes longer to load than all else a command needs.
+    from scipy.stats import binomtest
+
+    return binomtest(k, n, 0.5)
 
 
 def pair_rates(counts: Mapping[str, int], *, independent: bool) -> dict[str, Rate]:

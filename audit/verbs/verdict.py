@@ -1,22 +1,24 @@
-"""Reading a judge's verdict from the raw text of its reply. One reader, told which grammar the prompt asked for.
+"""Reading a judge's verdict from the raw text of its reply: one reader, told what the prompt asked for.
 
-The idea: a reply is a list of *claims*, the places that name a verdict. Each claim has a weight by how it is put
-forward (`verdict_claims`):
+The idea: a reply is a list of *claims*, the places that name a verdict. Each claim has a weight by how it is
+put forward (`verdict_claims`):
 
     FINAL    where the judge concludes: "Final verdict: [[B]]", "Therefore, Output (a) is better"
     STATED   anywhere else in the judge's own words
-    ASIDE    quoted, fenced, supposed ("had A refunded, [[A]]"), or about one aspect ("in terms of length, ...")
+    ASIDE    quoted, fenced, supposed ("had A refunded, [[A]]"), or about one aspect ("in terms of length")
 
-and the claims are settled by one rule: what follows from the first final claim on is heard, without the asides; with
-no final claim, all that is stated; asides only where there is nothing else. What is heard must name one choice. Two
-that differ leave the reply unreadable, and so does a label the grammar does not know: neither is ever a tie. Prose
-after a label may confirm it, never overrule it. Thinking is cut out before anything is read (`verdict_text`).
+and the claims are settled by one rule: what follows from the first final claim on is heard, without the
+asides; with no final claim, all that is stated; asides only where there is nothing else. What is heard must
+name one choice. Two that differ leave the reply unreadable, and so does a label the grammar does not know:
+neither is ever a tie. Prose after a label may confirm it, never overrule it. Thinking is cut out before
+anything is read (`verdict_text`).
 
     verdict_labels    [[A>>B]], [[C]], "Output (a)", 1/2/tie     verdict_prose   "Output (b) is better"
     verdict_objects   {"winner": "A", ...}                       verdict_find    the objects among the text
     verdict_scores    9 8.5
 
-Sides stand in every pattern and table as a pair, so that a reply with its sides exchanged gives the mirrored verdict.
+Sides stand in every pattern and table as a pair, so a reply with its sides exchanged gives the mirrored
+verdict.
 """
 
 from __future__ import annotations

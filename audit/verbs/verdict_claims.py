@@ -12,7 +12,10 @@ from audit.verbs.verdict_shape import Choice
 
 
 class Weight(IntEnum):
-    """How a claim is put forward. ASIDE = quoted, supposed, or about one aspect: heard only when nothing else is."""
+    """How a claim is put forward.
+
+    ASIDE = quoted, supposed, or about one aspect only: heard when there is nothing else.
+    """
 
     ASIDE = 0
     STATED = 1
@@ -21,7 +24,7 @@ class Weight(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One verdict found at a place. `side` None = a verdict the grammar has no choice for ([[D]], "neither")."""
+    """One verdict at a place. `side` None = a verdict the grammar has no choice for ([[D]], "neither")."""
 
     side: Choice | None
     weight: Weight
@@ -32,7 +35,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """`claim` is the last of the deciding ones when they name one choice, else None with the reason in `why`."""
+    """`claim` is the last of the deciding ones if they name one choice, else None and `why` says why."""
 
     claim: Claim | None
     why: str | None
@@ -41,8 +44,8 @@ class Settled:
 def settle(claims: Sequence[Claim]) -> Settled:
     """What the claims, in the order of the text, say together.
 
-    A final claim takes back what was stated before it, but not what is stated after it; asides count only alone.
-    The claims that are left must name one and the same choice.
+    A final claim takes back what was stated before it, but not what is stated after it; asides count only
+    alone. The claims that are left must name one and the same choice.
     """
     heard = _deciding(claims)
     if not heard:
@@ -51,7 +54,7 @@ def settle(claims: Sequence[Claim]) -> Settled:
     if sides == {None}:
         return Settled(None, f"{heard[-1].label!r} is no verdict of this grammar")
     if len(sides) > 1:
-        labels = ", ".join(dict.fromkeys(claim.label for claim in heard[:8]))
+        labels = ", ".join(dict.fromkeys(repr(claim.label) for claim in heard[:8]))
         return Settled(None, f"contradictory verdicts: {labels}")
     return Settled(heard[-1], None)
 
@@ -91,7 +94,10 @@ _DENIED = re.compile(
     re.IGNORECASE,
 )
 # The words the pattern above can end in: one tuple look-up spares nearly every label the pattern.
-_DENYING_ENDS = tuple("not never cannot n't n’t than of neither nor over say give choose select pick answer be".split())
+_DENYING_ENDS = (
+    *("not", "never", "cannot", "n't", "n’t", "than", "of", "neither", "nor", "over"),
+    *("say", "give", "choose", "select", "pick", "answer", "be"),
+)
 _OPENING = re.compile(r"(?:\s|```\w*|[\"'“「\[{*_>#])+$")
 
 _NEAR = 160
@@ -119,8 +125,8 @@ def each(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
 class Places:
     """Walks a text once and weighs each place by what stands before it on its line and just above.
 
-    With `objects`, the places are JSON objects: those are often fenced, so a fence quotes nothing, and one that stands
-    in the middle of a prose line is quoted by it.
+    With `objects`, the places are JSON objects: those are often fenced, so a fence quotes nothing, and one
+    that stands in the middle of a prose line is quoted by it.
     """
 
     def __init__(self, text: str, objects: bool = False) -> None:
@@ -141,7 +147,8 @@ class Places:
         alone = not here.strip(" \t*_#>-`[{\"'“「")
         lead = _line_above(gap) if alone else here[-_NEAR:].rstrip("\"'`“「 *")
         if self._quoted(start, end) or (self._objects and not (alone and self._ends_line(end))):
-            # Only a marker right outside the quotes makes a quoted verdict the judge's own: Final verdict: "[[B]]".
+            # Only a marker right outside the quotes makes a quoted verdict the judge's own: Final verdict:
+            # "[[B]]".
             return _weigh_lead(lead, otherwise=Weight.ASIDE)
         if alone:
             return _weigh_lead(lead, otherwise=Weight.ASIDE if _QUOTE_LEAD.search(lead) else Weight.STATED)

@@ -8,12 +8,14 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from audit.verbs.verdict_claims import MOST_CLAIMS, TooManyClaims
 from audit.verbs.verdict_text import thinking_spans
 
 _KEY_AND_COLON = r"(?:[\"'“”‘]?\w[\w -]{0,39}[\"'“”’]?\s*+:)"
 _OPENS = re.compile(rf"\{{\s*+{_KEY_AND_COLON}")
 _OPENS_A_LINE = re.compile(rf"^\{{\s*+{_KEY_AND_COLON}", re.MULTILINE)
-# A string left open lasts to the end of the text, so that the next quote mark does not scan the same text again.
+# A string left open lasts to the end of the text, so that the next quote mark does not scan the same text
+# again.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}]', re.DOTALL)
 _TOKEN_SINGLE = re.compile(r"'(?:[^'\\]|\\.)*+(?:'|\Z)|" + _TOKEN.pattern, re.DOTALL)
 _SINGLE_QUOTED = re.compile(r"\{\s*+'")
@@ -26,6 +28,7 @@ _CUT_NUMBER = re.compile(r",\s{0,9}[\"']?\w{1,40}[\"']?\s?:\s?[-+.\deE]{1,40}\Z"
 
 # json_repair takes quadratic time on some malformed texts; no verdict is that long and that broken.
 _MAX_REPAIR, _MAX_BRACES = 60_000, 40
+MAX_DEPTH = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,8 @@ class Found:
 def find_objects(text: str, raw: str) -> tuple[list[Found], str]:
     """The answer's objects in order, and the text with the thinking blanked out.
 
-    `text` is searched; `raw`, of the same length, is what is read. A thinking tag inside a valid object is a word of
-    its strings, not a tag.
+    `text` is searched; `raw`, of the same length, is what is read. A thinking tag inside a valid object is
+    a word of its strings, not a tag.
     """
     if not thinking_spans(text):
         return _scan(text, raw), text
@@ -84,6 +87,8 @@ def _scan(text: str, raw: str, repair: bool = True) -> list[Found]:
             continue
         if piece := _read(raw[start:end], start, closed=True, repair=repair):
             found.append(piece)
+            if len(found) > MOST_CLAIMS:
+                raise TooManyClaims
         at = end
     follows = any(
         piece.start > open_ended and _WINNER_KEY.search(raw, piece.start, piece.end) for piece in found
@@ -134,13 +139,17 @@ def _read(piece: str, start: int, closed: bool, repair: bool = True) -> Found | 
 
 
 def _winner_values(piece: str) -> list[bool]:
-    """For each time the broken object itself, not one within it, names a winner: whether its value is complete."""
+    """For each time the broken object, not one within it, names a winner: whether its value is complete."""
     token = _TOKEN_SINGLE if _SINGLE_QUOTED.match(piece) else _TOKEN
     whole, depth = [], 0
     for match in token.finditer(piece):
         if match[0] in "{}":
             depth += 1 if match[0] == "{" else -1
-        elif depth == 1 and _WINNER_WORD.fullmatch(match[0]) and piece[match.end() : match.end() + 9].lstrip().startswith(":"):
+        elif (
+            depth == 1
+            and _WINNER_WORD.fullmatch(match[0])
+            and piece[match.end() : match.end() + 9].lstrip().startswith(":")
+        ):
             whole.append(_VALUE.match(piece, match.end()) is not None)
     if not whole and (bare := _WINNER_KEY.search(piece)):
         return [_VALUE.match(piece, bare.end() - 1) is not None]
@@ -176,14 +185,20 @@ def _repair(piece: str) -> dict[str, object] | None:
     return {str(name): value for name, value in fields.items()} if isinstance(fields, dict) else None
 
 
-def json_safe(value: object) -> Any:
-    """`value` without NaN and Infinity (null instead) and without lone surrogates, which no UTF-8 text can hold."""
+def json_safe(value: object, depth: int = 0) -> Any:
+    """`value` as any JSON writer takes it and any reader and database keeps it.
+
+    NaN, Infinity and what is nested deeper than MAX_DEPTH become null; a lone surrogate becomes a question
+    mark.
+    """
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, dict | list) and depth > MAX_DEPTH:
+        return None
     if isinstance(value, dict):
-        return {json_safe(str(name)): json_safe(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [json_safe(item) for item in value]
+        return {json_safe(str(name)): json_safe(item, depth + 1) for name, item in value.items()}
+    if isinstance(value, list):
+        return [json_safe(item, depth + 1) for item in value]
     return value

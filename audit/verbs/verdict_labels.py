@@ -24,12 +24,15 @@ LABELS: dict[str, dict[str, Choice]] = {
 
 _BRACKETED = re.compile(r"\\?\[ ?\\?\[\s{0,4}([^\[\]\n\\]{1,24})\\?\] ?\\?\]")
 _SINGLE = re.compile(r"\[\s?([AB]\s?(?:>{1,2}|=)\s?[AB])\s?\]")
-# What looks like a verdict and is none ([[D]], [[A<B]]) contradicts; a matrix or a wiki link ([[1, 0]]) does not.
+# What looks like a verdict and is none ([[D]], [[A<B]]) contradicts; a matrix or a wiki link ([[1, 0]]) does
+# not.
 _LIKE_A_LABEL = re.compile(r"[A-Z](?:[<>=~≈]+[A-Z])*|TIE|DRAW|BOTH|NEITHER|NONE|平局")
 
 _MARK = (
-    r"(?:^[ \t#>*_\-]{0,8}|[.!?;,]\s{0,2})(?:(?:so|therefore|thus|hence),? )?(?:my |the |our )?(?:final |overall )?"
-    r"(?:verdict|winner|decision|judge?ment|choice|conclusion|preference|selection|better (?:output|response|answer|assistant)"
+    r"(?:^[ \t#>*_\-]{0,8}|[.!?;,]\s{0,2})(?:(?:so|therefore|thus|hence),? )?"
+    r"(?:my |the |our )?(?:final |overall )?"
+    r"(?:verdict|winner|decision|judge?ment|choice|conclusion|preference|selection"
+    r"|better (?:output|response|answer|assistant)"
     r"|最终选择|最终结论|最终判断|最终答案|选择|结论|答案|判断|胜者|获胜者|赢家"
 )
 _VALUE = (
@@ -37,12 +40,14 @@ _VALUE = (
     r"(?=[ \t]*+$|\s?[.,;!(]|\s(?:because|since|as|with|by|is better)\b)"
 )
 _SIDE_VALUE = (
-    r"(?:(?:the )?(?:assistant|response|output|answer|option|model|agent|candidate|transcript|助手|回答|输出)[ _#]{0,2})?"
+    r"(?:(?:the )?(?:assistant|response|output|answer|option|model|agent|candidate|transcript"
+    r"|助手|回答|输出)[ _#]{0,2})?"
     r"\(?(?:[ab12]|first|second)(?![A-Za-z0-9_])\)?(?:更好)?|tie\b|draw\b|平局|平手|neither\b"
 )
 _FLAGS = re.IGNORECASE | re.MULTILINE
 _MARKED = re.compile(_MARK + "|answer|result" + _VALUE % _SIDE_VALUE, _FLAGS)
-# In the bracket grammars the judge first solves the task: its "Final answer: A" is a choice of the task's options.
+# In the bracket grammars the judge first solves the task: its "Final answer: A" is a choice of the task's
+# options.
 _MARKED_VERDICT = re.compile(_MARK + _VALUE % rf"[AB]\s?(?:>{{1,2}}|=)\s?[AB]|{_SIDE_VALUE}", _FLAGS)
 
 
@@ -64,7 +69,7 @@ def _read_claims(text: str, grammar: Grammar, table: dict[str, Choice]) -> Verdi
     claims, odd = _bracket_claims(text, table, _BRACKETED)
     if not claims:
         return (
-            unreadable(f"[[{odd}]] is no label of {grammar.name}")
+            unreadable(f"{odd!r} is no label of {grammar.name}")
             if odd
             else _unbracketed(text, grammar, table)
         )
@@ -83,7 +88,7 @@ def _beside_prose(choice: Choice, label: str, text: str, end: int) -> Verdict:
     if len(text) - end > 24:
         closing = closing_choice(text[end:])
         if closing is not None and closing != choice:
-            return unreadable(f"closing words contradict [[{label}]]", {"label": label})
+            return unreadable(f"closing words contradict {label!r}", {"label": label})
     return labelled(choice, label)
 
 
@@ -106,7 +111,7 @@ def _unbracketed(text: str, grammar: Grammar, table: dict[str, Choice]) -> Verdi
     """A known label that lost its brackets, or a verdict in plain words: read, but marked as repaired."""
     bare = key(text.strip(" \t\r\n.()"))
     # A lone letter where a comparison was asked for is the beginning of one: "A" of "A=B".
-    whole = table.get(bare) or (_plain_value(bare, grammar) if len(bare) > 1 else None)
+    whole = table.get(bare) or (_plain_value(bare, grammar) if len(bare) > 1 and "[" not in bare else None)
     if whole is not None:
         return labelled(whole, text.strip(), "repaired", "no label in double brackets")
     claims: list[Claim] = []
@@ -123,7 +128,7 @@ def _chinese(text: str) -> list[Claim]:
 def marked_claims(
     text: str, grammar: Grammar, table: dict[str, Choice], pattern: re.Pattern[str] = _MARKED
 ) -> list[Claim]:
-    """Each "Winner: B", "Final verdict: Output (a)", `选择：A`: a verdict word right before a value that ends there."""
+    """Each "Winner: B", "Final verdict: Output (a)", `选择：A`: a verdict word right before its value."""
     places, claims = Places(text), []
     for match in each(pattern, text):
         start, end = match.span("value")
@@ -148,7 +153,7 @@ def _from_claims(claims: list[Claim], status: str, grammar: Grammar, why: str | 
 
 
 def read_output_ab(raw: str, grammar: Grammar) -> Verdict:
-    """`Output (a)`: the whole reply, a line of its own, or a sentence that tells which is better. No ties here."""
+    """`Output (a)`: the whole reply, a line of its own, or a sentence that tells which is better. No ties."""
     text = answer_text(raw)
     whole = named(text)
     if whole is not None:
@@ -181,7 +186,7 @@ def _digit_line(line: str) -> Choice | None:
 
 
 def line_claims(text: str, choice_of: Callable[[str], Choice | None]) -> list[Claim]:
-    """The lines that hold a label and nothing else: the first and the last of the reply, and those called final.
+    """The lines that hold a label and nothing else: the first, the last, and those called final.
 
     Any other line of that kind is a heading or an enumeration.
     """

@@ -6,7 +6,7 @@ import orjson
 
 from audit.verbs.grammars import Grammar
 from audit.verbs.verdict_claims import Claim, Places, settle
-from audit.verbs.verdict_find import Found, find_objects, json_safe
+from audit.verbs.verdict_find import MAX_DEPTH, Found, find_objects, json_safe
 from audit.verbs.verdict_labels import marked_claims
 from audit.verbs.verdict_prose import TIES, named
 from audit.verbs.verdict_scores import valid_score
@@ -14,7 +14,9 @@ from audit.verbs.verdict_shape import Choice, Status, Verdict, labelled, unreada
 from audit.verbs.verdict_text import answer_text, key, plain
 
 _WINNERS: dict[object, Choice] = {
-    "A": "first", "B": "second", "a": "first", "b": "second", "first": "first", "second": "second", "tie": "tie",
+    "A": "first", "a": "first", "first": "first",
+    "B": "second", "b": "second", "second": "second",
+    "tie": "tie",
 }  # fmt: skip
 _OTHER_KEYS = ("verdict", "choice", "preference", "preferred", "decision", "胜者", "获胜者", "选择", "结论")
 _SCORE_KEYS = (("score_a", "score_b"), ("score_first", "score_second"), ("score_1", "score_2"))
@@ -27,11 +29,15 @@ def read_object(raw: str, grammar: Grammar) -> Verdict:
     except ValueError:
         fields = None
     # A winner named twice, which orjson settles in silence, is for the slower reading to find.
-    if type(fields) is dict and raw.count('"winner"') == 1 and "winner" in fields:
-        return _verdict(fields, grammar, "ok")
+    if type(fields) is dict and raw.count('"winner"') == 1 and "winner" in fields and _is_shallow(raw):
+        return _verdict(fields, grammar, "ok", fields)
     if type(fields) is str:
         return _search(fields, grammar, encoded=True)
     return _search(raw, grammar)
+
+
+def _is_shallow(raw: str) -> bool:
+    return raw.count("{") + raw.count("[") <= MAX_DEPTH
 
 
 def _search(raw: str, grammar: Grammar, encoded: bool = False) -> Verdict:
@@ -55,7 +61,7 @@ def _settled(text: str, told: list[Found], grammar: Grammar, mended: bool) -> Ve
     for one in told:
         fields = _unwrapped(one.fields)
         weight = places.weigh(one.start, one.end)
-        claims.append(Claim(_winner(fields, grammar), weight, str(_said(fields))[:40], one.start, one.end))
+        claims.append(Claim(_winner(fields, grammar), weight, _shown(_said(fields)), one.start, one.end))
     settled = settle(claims)
     last = told[-1] if settled.claim is None else next(o for o in told if o.start == settled.claim.start)
     fields = _unwrapped(last.fields)
@@ -78,7 +84,10 @@ def _without_object(raw: str, grammar: Grammar) -> Verdict:
     return labelled(settled.claim.side, settled.claim.label, "repaired", "no JSON object")
 
 
-def _verdict(fields: dict[str, object], grammar: Grammar, status: Status) -> Verdict:
+def _verdict(
+    fields: dict[str, object], grammar: Grammar, status: Status, safe: dict[str, object] | None = None
+) -> Verdict:
+    """The verdict of one object; `safe` = the object as it may be stored, when it needs no cleaning."""
     choice = _WINNERS.get(fields["winner"]) if type(fields.get("winner")) is str else None
     if choice is None:
         choice = _winner(fields, grammar)
@@ -88,11 +97,11 @@ def _verdict(fields: dict[str, object], grammar: Grammar, status: Status) -> Ver
     score_second = None if second is None else valid_score(second, grammar)
     if (first is not None and score_first is None) or (second is not None and score_second is None):
         why = "invalid score"
-    parsed = fields if status == "ok" and why is None else json_safe(fields)
+    parsed = json_safe(fields) if safe is None else safe
     if choice is None:
         said = _said(fields)
-        why = "the object names no winner" if said is None else f"winner {str(said)[:40]!r} is no side"
-        return Verdict(None, "unreadable", score_first, score_second, json_safe(fields), why)
+        why = "the object names no winner" if said is None else f"winner {_shown(said)!r} is no side"
+        return Verdict(None, "unreadable", score_first, score_second, parsed, why)
     if score_first is not None and score_second is not None and _conflict(choice, score_first, score_second):
         why = "the scores speak against the winner"
     return Verdict(choice, status, score_first, score_second, parsed, why)
@@ -134,6 +143,11 @@ def _said(fields: dict[str, object]) -> object:
         return lowered["winner"]
     others = [lowered[name] for name in _OTHER_KEYS if name in lowered]
     return others[0] if len(others) == 1 else None
+
+
+def _shown(value: object) -> str:
+    # The text of a deeply nested value would take as deep a recursion.
+    return f"a {type(value).__name__}" if isinstance(value, dict | list) else str(value)[:40]
 
 
 def _winner(fields: dict[str, object], grammar: Grammar) -> Choice | None:

@@ -1,7 +1,7 @@
 """Verdicts in plain words: "Output (b) is better", "I would choose Output (a)", "Winner: B", `A更好`.
 
-A side is only read from a delimited form ("Assistant A", "Output (a)", "Response 1") or from a bare letter right where
-a verdict belongs ("Winner: A."): a lone "a" or "A" is an article far more often than a side.
+A side is only read from a delimited form ("Assistant A", "Output (a)", "Response 1") or from a bare letter
+right where a verdict belongs ("Winner: A."): a lone "a" or "A" is an article far more often than a side.
 Each pattern is bounded or possessive, so that a text is read in time linear in its length.
 """
 
@@ -32,7 +32,8 @@ _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 
 _IS_BETTER = re.compile(
     rf"(?P<side>{_SIDE}){_ITS},?\s(?:(?:I|we)\s(?:believe|think|find|judge|consider|rate)\s(?:it|this)\s)?"
-    rf"(?:is|was|to be|seems|appears|looks|remains|would be|should be|wins)(?P<between>(?:[ ,]{{1,2}}{_WORD}){{0,6}}?)"
+    rf"(?:is|was|to be|seems|appears|looks|remains|would be|should be|wins)"
+    rf"(?P<between>(?:[ ,]{{1,2}}{_WORD}){{0,6}}?)"
     rf"[ ,*]{{1,4}}(?:{_BETTER}|as (?:the )?winner)",
     re.IGNORECASE,
 )
@@ -66,12 +67,14 @@ _NEGATION = re.compile(
 )
 _CONDITION = re.compile(r"\s(?:\w{1,20} ){0,2}(?:if|had|were)\b", re.IGNORECASE)
 _ASPECT = re.compile(
-    r"\bin terms of\b|\b(?:this|that|some|one) (?:regard|respect|aspect)\b|\bwith (?:regard|respect) to\b|\bwhen it comes to\b"
+    r"\bin terms of\b|\b(?:this|that|some|one) (?:regard|respect|aspect)\b|\bwith (?:regard|respect) to\b"
+    r"|\bwhen it comes to\b"
     r"|\bregarding\b|\bas for\b|\bperspective\b",
     re.IGNORECASE,
 )
 _THEREFORE = re.compile(
-    r"^\W*(?:therefore|thus|hence|so|overall|in summary|to sum up|ultimately|consequently|accordingly|based on|因此|所以|综上)\b"
+    r"^\W*(?:therefore|thus|hence|so|overall|in summary|to sum up"
+    r"|ultimately|consequently|accordingly|based on)\b"
     r"|\boverall\W*$|^\W*(?:因此|所以|综上|总之)",
     re.IGNORECASE,
 )

@@ -14,13 +14,16 @@ from audit.verbs.verdict_text import answer_text
 _NUMBER = r"[-+]?(?:[0-9]{1,9}(?:\.[0-9]{1,18})?|nan|inf(?:inity)?)"
 _OUT_OF = r"(?:\s?/\s?(?P<of_%s>[0-9]{1,4}(?:\.[0-9]{1,4})?))?"
 _PAIR = re.compile(
-    rf"^[ \t>*_#`(\[]{{0,8}}(?:(?:final |overall )?(?:scores?|ratings?|评分|得分|分数)[*_]{{0,2}}\s?[:=]\s?)?[*_`(\[]{{0,3}}"
+    rf"^[ \t>*_#`(\[]{{0,8}}"
+    rf"(?:(?:final |overall )?(?:scores?|ratings?|评分|得分|分数)"
+    rf"[*_]{{0,2}}\s?[:=][ \t*_]{{0,4}})?[*_`(\[]{{0,3}}"
     rf"(?P<first>{_NUMBER}){_OUT_OF % 'first'}[*_]{{0,2}}(?:\s?[,;|]\s?|[ \t]{{1,8}})[*_]{{0,2}}"
     rf"(?P<second>{_NUMBER}){_OUT_OF % 'second'}[*_`)\].]{{0,4}}[ \t\r]*+$",
     re.IGNORECASE | re.MULTILINE,
 )
 _OWN = re.compile(
-    rf"(?:assistant|response|output|model|agent|candidate|助手|回答)[ #]?\(?(?P<side>[AB12])\)?(?:'s)?[*_]{{0,2}}"
+    rf"(?:assistant|response|output|model|agent|candidate|助手|回答)"
+    rf"[ #]?\(?(?P<side>[AB12])\)?(?:'s)?[*_]{{0,2}}"
     rf"(?: (?:final |overall )?(?:score|rating))?[*_]{{0,2}}[ \t]?[:=][ \t*_]{{0,4}}"
     rf"(?P<score>{_NUMBER}){_OUT_OF % 'score'}(?![\w/.]*\w)",
     re.IGNORECASE,
@@ -56,10 +59,10 @@ def read_score_pair(raw: str, grammar: Grammar, cut: bool) -> Verdict:
     if not lines:
         return _read_named(text, grammar, cut)
     places = Places(text)
-    pairs = {m.start(): (_score(m, "first", grammar), _score(m, "second", grammar)) for m in lines}
+    pairs = {m.start("first"): (_score(m, "first", grammar), _score(m, "second", grammar)) for m in lines}
     claims = [
-        Claim(_higher(*pairs[m.start()]), places.weigh(*m.span()), m[0].strip(), m.start(), m.end())
-        for m in lines
+        Claim(_higher(*pair), places.weigh(at, m.end()), m[0].strip(), at, m.end())
+        for m, (at, pair) in zip(lines, pairs.items(), strict=True)
     ]
     settled = settle(claims)
     if settled.claim is None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-# One character for one character, so that a position in the plain text is a position in the raw one. A whole-text
-# NFKC would not keep positions, and is quadratic on long runs of combining marks.
+# One character for one character, so that a position in the plain text is a position in the raw one. A
+# whole-text NFKC would not keep positions, and is quadratic on long runs of combining marks.
 _PLAIN: dict[int, int | str] = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 _PLAIN |= {ord(c): "[" for c in "【〖〔〚"} | {ord(c): "]" for c in "】〗〕〛"}
 _PLAIN |= {ord(c): " " for c in "\u3000\u00a0\u2003\u2009\u202f"}
@@ -22,13 +22,14 @@ _FINAL_CHANNEL = "<|channel|>final<|message|>"
 
 
 def plain(raw: str) -> str:
-    """`raw` with full-width punctuation, digits and letters replaced by their ASCII twins, of the same length."""
+    """`raw` with full-width punctuation, digits and letters as their ASCII twins, of the same length."""
     return raw if raw.isascii() else raw.translate(_PLAIN)
 
 
 def key(text: str) -> str:
     """A short label as it is looked up: NFKC, without spaces, marks of emphasis and quotes, upper case."""
-    if not text.isascii():
+    # Labels are short; on a long run of combining marks NFKC takes quadratic time.
+    if not text.isascii() and len(text) <= 80:
         text = unicodedata.normalize("NFKC", text.translate(_INVISIBLE)).replace("≫", ">>")
     return "".join(text.split()).strip("*_`\"'“”‘’").upper()
 
@@ -36,8 +37,9 @@ def key(text: str) -> str:
 def thinking_spans(text: str) -> list[tuple[int, int]]:
     """The (start, end) of what is not the answer, in order.
 
-    An opening tag lasts to the next closing one, or to the end. A closing tag without an opening one ends a thinking
-    block whose start the serving layer swallowed, so everything before it goes: this also covers tags within tags.
+    An opening tag lasts to the next closing one, or to the end. A closing tag without an opening one ends a
+    thinking block whose start the serving layer swallowed, so everything before it goes: this also covers
+    tags within tags.
     """
     spans: list[tuple[int, int]] = []
     final = text.rfind(_FINAL_CHANNEL)

@@ -17,4 +17,7 @@ def now() -> str:
 
 def from_text(text: str) -> str:
     """Any ISO 8601 time with an offset as stored text. Raises ValueError where there is none."""
-    return stamp(datetime.fromisoformat(text))
+    try:
+        return stamp(datetime.fromisoformat(text))
+    except OverflowError as error:
+        raise ValueError(f"{text} is no time in UTC: the year is out of range") from error

@@ -64,7 +64,7 @@ class Pair(NamedTuple):
     judge_score_a: float | None
     judge_score_b: float | None
     reward_gap: float | None
-    gap_bucket: str | None
+    gap_bucket: str
     session_gap: float | None
     agent_gap: float | None
     judge_gap: float | None

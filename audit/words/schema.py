@@ -138,7 +138,7 @@ audit_pairs = Table(
     _float("judge_score_a"),
     _float("judge_score_b"),
     _float("reward_gap"),
-    _text("gap_bucket"),
+    _text("gap_bucket", nullable=False, server_default="unknown"),
     _float("session_gap"),
     _float("agent_gap"),
     _float("judge_gap"),

@@ -129,7 +129,7 @@ def upgrade() -> None:
         sa.Column("judge_score_a", sa.Float(53)),
         sa.Column("judge_score_b", sa.Float(53)),
         sa.Column("reward_gap", sa.Float(53)),
-        sa.Column("gap_bucket", sa.Text),
+        sa.Column("gap_bucket", sa.Text, nullable=False, server_default="unknown"),
         sa.Column("session_gap", sa.Float(53)),
         sa.Column("agent_gap", sa.Float(53)),
         sa.Column("judge_gap", sa.Float(53)),

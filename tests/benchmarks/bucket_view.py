@@ -16,7 +16,6 @@ import json
 import sqlite3
 import statistics
 import sys
-import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -52,32 +51,32 @@ group by run_id, gate, bucket
 """
 
 
-def ask_view(database: Path) -> tuple[float, Rows]:
+def ask_view(database: Path) -> tuple[measure.Spent, Rows]:
     from audit.doors import ask
     from audit.doors.db import open_database, reading
 
-    began = time.perf_counter()
+    watch = measure.Stopwatch()
     engine = open_database(f"sqlite:///{database}", create=False)
     with reading(engine) as connection:
         found = ask.rows(connection, "select * from misselection_by_gap")
-    seconds = time.perf_counter() - began
+    spent = watch.spent()
     rows = [[row["run_id"], row["gate"], row["gap_bucket"], *(row[c] for c in COUNTS)] for row in found]
-    return seconds, [row for row in rows if row[3]]
+    return spent, [row for row in rows if row[3]]
 
 
-def ask_case(database: Path) -> tuple[float, Rows]:
-    began = time.perf_counter()
+def ask_case(database: Path) -> tuple[measure.Spent, Rows]:
+    watch = measure.Stopwatch()
     with closing(sqlite3.connect(database)) as connection:
         found = [list(row) for row in connection.execute(CASE)]
-    return time.perf_counter() - began, found
+    return watch.spent(), found
 
 
-def ask_pandas(database: Path) -> tuple[float, Rows]:
+def ask_pandas(database: Path) -> tuple[measure.Spent, Rows]:
     import pandas
 
     edges = [-1, 0.05 - 1e-9, 0.10 - 1e-9, 0.15 - 1e-9, 0.30 - 1e-9, float("inf")]
     labels = ["[0,0.05)", "[0.05,0.1)", "[0.1,0.15)", "[0.15,0.3)", "[0.3,..)"]
-    began = time.perf_counter()
+    watch = measure.Stopwatch()
     with closing(sqlite3.connect(database)) as connection:
         frame = pandas.read_sql(
             "select run_id, gate, reward_gap, outcome, is_consistent from audit_pairs", connection
@@ -92,11 +91,11 @@ def ask_pandas(database: Path) -> tuple[float, Rows]:
     grouped = frame.groupby(["run_id", "gate", "bucket"], observed=True)
     counts = grouped[list(COUNTS[1:])].sum()
     counts.insert(0, "pairs", grouped.size())
-    seconds = time.perf_counter() - began
-    return seconds, [[*key, *map(int, row)] for key, *row in counts.itertuples()]
+    spent = watch.spent()
+    return spent, [[*key, *map(int, row)] for key, *row in counts.itertuples()]
 
 
-WAYS: dict[str, Callable[[Path], tuple[float, Rows]]] = {
+WAYS: dict[str, Callable[[Path], tuple[measure.Spent, Rows]]] = {
     "view": ask_view,
     "case": ask_case,
     "pandas": ask_pandas,
@@ -115,14 +114,14 @@ def main() -> None:
 
         bulk_load.load(options.of, options.pairs)
     elif options.ask:
-        seconds, rows = WAYS[options.ask](options.of)
-        print(json.dumps({"seconds": seconds, "rows": sorted(rows)}))
+        spent, rows = WAYS[options.ask](options.of)
+        print(json.dumps({"spent": spent, "rows": sorted(rows)}))
     else:
         _compare(options)
 
 
 def _compare(options: Any) -> None:
-    seconds: dict[str, list[float]] = {way: [] for way in WAYS}
+    spent: dict[str, list[measure.Spent]] = {way: [] for way in WAYS}
     peaks = []
     with measure.scratch(options) as folder:
         this: list[str | Path] = [sys.executable, __file__, "--of", Path(folder) / "loaded.db"]
@@ -132,19 +131,19 @@ def _compare(options: Any) -> None:
             for way in WAYS:
                 asked = measure.child([*this, "--ask", way])
                 answer = json.loads(asked.output)
-                seconds[way].append(answer["seconds"])
+                spent[way].append(measure.Spent(*answer["spent"]))
                 answers.append(answer["rows"])
                 if way == "view":
                     peaks.append(asked.peak_mb)
             if any(rows != answers[0] for rows in answers) or not answers[0]:
                 raise SystemExit(f"the three ways do not count the same: {answers}")
-    view, case, pandas = (statistics.median(seconds[way]) for way in WAYS)
+    view, case, pandas = (statistics.median(one.wall for one in spent[way]) for way in WAYS)
     goals = [
         measure.Goal("of_case", view, case, "at_most", 0.35),
         measure.Goal("faster_than_pandas", pandas, view, "at_least", 5),
         measure.Goal("peak_mb", max(peaks), PEAK_MB, "at_most", 1),
     ]
-    measure.finish(options, "bucket_view", goals, pairs=options.pairs, rounds=options.rounds)
+    measure.finish(options, "bucket_view", goals, pairs=options.pairs, spent=spent)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ Goal: the store writes at least 0.6 of the rows a second that the bare loop writ
 
 import sqlite3
 import statistics
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -23,35 +22,33 @@ from audit.doors.db import open_database, writing
 from audit.words.records import JudgeLog, Pair, Run
 
 
-def load(path: Path, pairs: int) -> float:
-    """Load through the store; seconds."""
+def load(path: Path, pairs: int) -> measure.Spent:
+    """Load through the store."""
     engine = open_database(f"sqlite:///{path}", create=True)
-    away = measure.Stopwatch()
-    began = time.perf_counter()
+    watch = measure.Stopwatch()
     with writing(engine) as connection:
         store.add_run(connection, made.RUN)
         store.add_buckets(connection, made.SCALE.buckets.name, made.SCALE.buckets.with_unknown())
-        for pair_rows, log_rows in away.around(made.rows(pairs)):
+        for pair_rows, log_rows in watch.around(made.rows(pairs)):
             store.add_pairs(connection, pair_rows)
             store.add_logs(connection, log_rows)
-    seconds = time.perf_counter() - began - away.seconds
+    spent = watch.spent()
     engine.dispose()
-    return seconds
+    return spent
 
 
-def load_bare(path: Path, pairs: int) -> float:
-    """Load by `executemany` alone; seconds."""
+def load_bare(path: Path, pairs: int) -> measure.Spent:
+    """Load by `executemany` alone."""
     open_database(f"sqlite:///{path}", create=True).dispose()
-    away = measure.Stopwatch()
     with closing(bare(path)) as connection:
-        began = time.perf_counter()
+        watch = measure.Stopwatch()
         connection.execute("begin immediate")
         connection.execute(insert("audit_runs", Run._fields), made.RUN)
-        for pair_rows, log_rows in away.around(made.rows(pairs)):
+        for pair_rows, log_rows in watch.around(made.rows(pairs)):
             connection.executemany(insert("audit_pairs", Pair._fields), pair_rows)
             connection.executemany(insert("judge_logs", JudgeLog._fields), log_rows)
         connection.execute("commit")
-        return time.perf_counter() - began - away.seconds
+        return watch.spent()
 
 
 def bare(path: Path) -> sqlite3.Connection:
@@ -78,10 +75,10 @@ def main() -> None:
         with measure.scratch(options) as folder:
             ours.append(load(Path(folder) / "store.db", options.pairs))
     count = 3 * options.pairs
-    speed, bare_speed = count / statistics.median(ours), count / statistics.median(bares)
+    speed, bare_speed = (count / statistics.median(spent.wall for spent in ways) for ways in (ours, bares))
     goal = measure.Goal("rows_per_second", speed, bare_speed, "at_least", 0.6)
-    seconds = {"store_seconds": [round(s, 2) for s in ours], "bare_seconds": [round(s, 2) for s in bares]}
-    measure.finish(options, "bulk_load", [goal], pairs=options.pairs, rows=count, **seconds)
+    facts = {"store_spent": ours, "bare_spent": bares}
+    measure.finish(options, "bulk_load", [goal], pairs=options.pairs, rows=count, **facts)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ with 5,000,000 pairs as with 1,000,000 (`--memory-only` leaves out the bare loop
 import argparse
 import sqlite3
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import zip_longest
@@ -34,20 +33,19 @@ from audit.words.records import JudgeLog, Pair
 PEAK_MB = 150
 
 
-def load_same_bare(source: Path, target: Path) -> float:
-    """Write the rows of `source` into a new database by `executemany` alone; seconds."""
+def load_same_bare(source: Path, target: Path) -> measure.Spent:
+    """Write the rows of `source` into a new database by `executemany` alone."""
     open_database(f"sqlite:///{target}", create=True).dispose()
-    away = measure.Stopwatch()
     with closing(sqlite3.connect(source)) as filled, closing(bulk_load.bare(target)) as connection:
         runs = filled.execute("select * from audit_runs").fetchall()
-        began = time.perf_counter()
+        watch = measure.Stopwatch()
         connection.execute("begin immediate")
         connection.executemany(f"insert into audit_runs values ({', '.join('?' * len(runs[0]))})", runs)
-        for pair_rows, log_rows in away.around(_batches(filled)):
+        for pair_rows, log_rows in watch.around(_batches(filled)):
             connection.executemany(bulk_load.insert("audit_pairs", Pair._fields), pair_rows)
             connection.executemany(bulk_load.insert("judge_logs", JudgeLog._fields), log_rows)
         connection.execute("commit")
-        return time.perf_counter() - began - away.seconds
+        return watch.spent()
 
 
 def _batches(filled: sqlite3.Connection) -> Iterator[tuple[list[Any], list[Any]]]:
@@ -84,12 +82,11 @@ def _measured(folder: Path, options: argparse.Namespace) -> tuple[list[measure.G
     ]
     imported = measure.child(command)
     file.unlink()
-    facts["import_seconds"] = imported.seconds
+    facts["import_spent"] = imported.spent
     goals = [measure.Goal("peak_mb", imported.peak_mb, PEAK_MB, "at_most", 1)]
     if not options.memory_only:
-        facts["bare_seconds"] = load_same_bare(database, folder / "bare.db")
-        count = 3 * options.pairs
-        speed, bare_speed = count / imported.seconds, count / facts["bare_seconds"]
+        bare = facts["bare_spent"] = load_same_bare(database, folder / "bare.db")
+        speed, bare_speed = (3 * options.pairs / spent.wall for spent in (imported.spent, bare))
         goals.append(measure.Goal("rows_per_second", speed, bare_speed, "at_least", 0.3))
     return goals, facts
 

@@ -39,11 +39,11 @@ RUN = Run(
 )
 _LABELS = {"first": ("A>B", "A>>B"), "second": ("B>A", "B>>A"), "tie": ("A=B", "A=B")}
 _PROSE = (
-    "Assistant A looks the reservation up before it promises anything and tells the user what a change would "
-    "cost. Assistant B is quicker and friendlier, but it never checks whether the fare can be refunded, and its "
-    "second tool call repeats the first. Both end with a summary of what was done. On accuracy the difference is "
-    "small; on following the policy it is larger, because one of them asked for a confirmation and the other one "
-    "did not wait for it."
+    "Assistant A looks the reservation up before it promises anything and tells the user what a "
+    "change would cost. Assistant B is quicker and friendlier, but it never checks whether the fare "
+    "can be refunded, and its second tool call repeats the first. Both end with a summary of what was "
+    "done. On accuracy the difference is small; on following the policy it is larger, because one of "
+    "them asked for a confirmation and the other one did not wait for it."
 )
 
 

@@ -1,7 +1,7 @@
 """What all benchmarks share: the command line, the clock, a child's peak memory, goals, the JSON at the end.
 
-A figure means nothing on a machine that does other things too, so every goal is a ratio to something
-measured in the same run, or a size.
+Seconds mean little from one machine to the next, so every goal is a ratio of figure to base, both of the same
+run; for memory the base is the size that is not to be passed.
 """
 
 import argparse
@@ -40,30 +40,48 @@ class Goal(NamedTuple):
         return self.ratio >= self.limit if self.side == "at_least" else self.ratio <= self.limit
 
 
+class Spent(NamedTuple):
+    """Seconds on the wall and seconds of processor time: the second says how busy the machine was besides."""
+
+    wall: float
+    cpu: float
+
+    @classmethod
+    def by_now(cls) -> "Spent":
+        return cls(time.perf_counter(), time.process_time())
+
+    def since(self, earlier: "Spent") -> "Spent":
+        return Spent(self.wall - earlier.wall, self.cpu - earlier.cpu)
+
+
 class Finished(NamedTuple):
     """A child process that ended well."""
 
-    seconds: float
+    spent: Spent
     peak_mb: float
     output: str
 
 
 class Stopwatch:
-    """Seconds spent in what is not to be measured, such as making the rows."""
+    """What is measured, from its making on, without what was spent `around` making the rows."""
 
     def __init__(self) -> None:
-        self.seconds = 0.0
+        self._began = Spent.by_now()
 
     def around(self, items: Iterable[Item]) -> Iterator[Item]:
-        """The items, the time to make each of them added up."""
+        """The items; the time to make each of them does not count."""
         found = iter(items)
         while True:
-            began = time.perf_counter()
+            before = Spent.by_now()
             item = next(found, None)
-            self.seconds += time.perf_counter() - began
+            away = Spent.by_now().since(before)
+            self._began = Spent(self._began.wall + away.wall, self._began.cpu + away.cpu)
             if item is None:
                 return
             yield item
+
+    def spent(self) -> Spent:
+        return Spent.by_now().since(self._began)
 
 
 def arguments(description: str | None, *, pairs: int = MILLION) -> argparse.ArgumentParser:
@@ -73,7 +91,7 @@ def arguments(description: str | None, *, pairs: int = MILLION) -> argparse.Argu
     )
     parser.add_argument("--pairs", type=int, default=pairs, metavar="N", help="how many pairs (%(default)s)")
     parser.add_argument("--no-limits", action="store_true", help="exit 0 also past a goal")
-    parser.add_argument("--dir", type=Path, help="where files of up to 10 GB may lie for a while")
+    parser.add_argument("--dir", type=Path, help="where the files, some GB, may lie for a while")
     return parser
 
 
@@ -100,8 +118,10 @@ def child(command: Sequence[str | Path]) -> Finished:
     process.stdout.close()
     if process.returncode:
         raise SystemExit(f"{' '.join(map(str, command))} ended with {process.returncode}: {output}")
-    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
-    return Finished(time.perf_counter() - began, usage.ru_maxrss * unit / 1e6, output)
+    spent = Spent(time.perf_counter() - began, usage.ru_utime + usage.ru_stime)
+    # Linux tells kibibytes, macOS bytes.
+    unit = 1 if sys.platform == "darwin" else 1024
+    return Finished(spent, usage.ru_maxrss * unit / 1e6, output)
 
 
 def finish(options: argparse.Namespace, name: str, goals: Sequence[Goal], **facts: Any) -> None:
@@ -117,9 +137,18 @@ def finish(options: argparse.Namespace, name: str, goals: Sequence[Goal], **fact
         for goal in goals
     }
     machine = {"cpus": os.cpu_count(), "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
-    facts = {key: _short(fact) if isinstance(fact, float) else fact for key, fact in facts.items()}
-    print(json.dumps({"benchmark": name, **facts, "goals": told, "machine": machine}, indent=1))
+    print(json.dumps({"benchmark": name, "goals": told, "machine": machine, **_told(facts)}))
     sys.exit(0 if options.no_limits or all(goal.is_met for goal in goals) else 1)
+
+
+def _told(fact: Any) -> Any:
+    if isinstance(fact, Spent):
+        return {"wall": _short(fact.wall), "cpu": _short(fact.cpu)}
+    if isinstance(fact, dict):
+        return {key: _told(value) for key, value in fact.items()}
+    if isinstance(fact, list):
+        return [_told(value) for value in fact]
+    return _short(fact) if isinstance(fact, float) else fact
 
 
 def _short(number: float) -> float:

@@ -29,7 +29,7 @@ def main() -> None:
     ours = command()
     click = [sys.executable, "-c", "import click"]
     measure.child(ours), measure.child(click)  # the first start also writes the bytecode
-    times = [(measure.child(ours).seconds, measure.child(click).seconds) for _ in range(options.rounds)]
+    times = [(measure.child(ours).spent.wall, measure.child(click).spent.wall) for _ in range(options.rounds)]
     help_seconds, click_seconds = (statistics.median(column) for column in zip(*times, strict=True))
     goal = measure.Goal("help_seconds", help_seconds, click_seconds, "at_most", 1.3)
     measure.finish(options, "startup", [goal], rounds=options.rounds, is_installed=len(ours) == 2)

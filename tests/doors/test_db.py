@@ -248,6 +248,24 @@ def test_sqlite_when_opened_then_keeps_a_write_ahead_log_and_enforces_foreign_ke
     engine.dispose()
 
 
+def test_open_when_another_writes_before_the_log_is_on_then_succeeds_and_the_next_one_turns_it_on(
+    sqlite_url: str, tmp_path: Path
+) -> None:
+    """SQLite does not wait for a lock to change its journal, it fails at once."""
+    db.open_database(sqlite_url, create=True).dispose()
+    with closing(sqlite3.connect(tmp_path / "audit.db", isolation_level=None)) as other:
+        other.execute("pragma journal_mode = delete")
+        other.execute("begin immediate")
+        engine = db.open_database(sqlite_url, create=False)
+        assert prompts(engine) == []
+        assert other.execute("pragma journal_mode").fetchone() == ("delete",)
+        other.execute("rollback")
+    engine.dispose()
+    db.open_database(sqlite_url, create=False).dispose()
+    with closing(sqlite3.connect(tmp_path / "audit.db")) as other:
+        assert other.execute("pragma journal_mode").fetchone() == ("wal",)
+
+
 def test_row_when_its_parent_is_missing_then_is_refused(engine: Engine) -> None:
     with pytest.raises(IntegrityError), db.writing(engine) as connection:
         connection.execute(
@@ -386,10 +404,11 @@ def test_backup_when_rows_are_still_in_the_log_then_holds_them_without_side_file
     engine.dispose()
 
     assert [path.name for path in (tmp_path / "nightly").iterdir()] == ["copy.db"]
+    # The header says "no write-ahead log": with one, even a reader would have to make side files.
+    assert (tmp_path / "nightly" / "copy.db").read_bytes()[18:20] == b"\x01\x01"
     with closing(sqlite3.connect(f"file:{tmp_path}/nightly/copy.db?immutable=1", uri=True)) as copy:
         assert copy.execute("select count(*) from prompts").fetchone() == (5,)
         assert copy.execute("pragma integrity_check").fetchone() == ("ok",)
-        assert copy.execute("pragma journal_mode").fetchone() == ("delete",)
     db.open_database(f"sqlite:///{tmp_path}/nightly/copy.db", create=False).dispose()
 
 

@@ -328,6 +328,13 @@ def test_view_when_its_file_changed_then_is_made_anew_without_a_revision(
     assert version_of(engine) == db.HEAD
 
 
+def test_migrate_when_another_process_did_it_meanwhile_then_does_nothing(engine: Engine) -> None:
+    with db.writing(engine) as connection:
+        connection.execute(text("drop view run_progress"))
+    db.migrate(engine)  # would make the view again if it did anything
+    assert "run_progress" not in inspect(engine).get_view_names()
+
+
 def test_view_when_its_file_is_broken_then_nothing_is_changed(
     own_views: Path, engine: Engine, database_url: str
 ) -> None:

@@ -1,4 +1,4 @@
-"""Times are one kind of text, whatever zone they came from, so that a window in SQL is a comparison of text."""
+"""Times are one kind of text, whatever zone they came from: a window in SQL is a comparison of text."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

@@ -41,11 +41,6 @@ def test_text_when_stored_and_read_back_then_is_the_same_to_the_character(came: 
     stored.encode()  # raises for a lone surrogate
 
 
-@given(NASTY, NASTY)
-def test_texts_when_they_differ_then_are_stored_differently(one: str, other: str) -> None:
-    assert (to_stored(one) == to_stored(other)) == (one == other)
-
-
 def test_text_when_stored_in_a_database_then_sql_sees_its_end_and_it_comes_back(database_url: str) -> None:
     """Case TX-02: with a NUL in it, length() and like end after `refund`, or the row is refused."""
     every = "".join(map(chr, [*range(256), 0x2400, 0x241B, 0xD83D, 0xDE00, 0xFFFE, 0x1F44D]))

@@ -195,7 +195,7 @@ def strange_columns(row: Row, known: Collection[str]) -> set[str]:
     """
     strange = row.fields.keys() - set(known)
     for column in sorted(strange):
-        near = difflib.get_close_matches(column, known, n=1, cutoff=0.85)
+        near = difflib.get_close_matches(column.lower(), known, n=1, cutoff=0.85)
         if near:
             raise row.wrong(column, f"is not a known column; did you mean {near[0]}?")
     return strange

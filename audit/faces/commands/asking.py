@@ -59,7 +59,7 @@ def sql_command(ctx: click.Context, statement: str, as_csv: bool, seconds: float
 def views_command(ctx: click.Context, view: str | None, run: str | None, as_csv: bool) -> None:
     """List the views to ask, or show the rows of one."""
     from audit.doors.shipped import view_texts
-    from audit.faces.output import print_json, wrapped
+    from audit.faces.output import print_json, say
 
     settings = settings_of(ctx)
     texts = view_texts()
@@ -69,7 +69,9 @@ def views_command(ctx: click.Context, view: str | None, run: str | None, as_csv:
             print_json(grains)
             return
         for name, grain in grains.items():
-            click.echo(f"{name}\n{wrapped(grain)}\n")
+            click.echo(name)
+            say(grain)
+            click.echo()
         return
     if view not in texts:
         raise click.BadParameter(f"{view!r} is none of {', '.join(sorted(texts))}", param_hint="VIEW")
@@ -98,13 +100,15 @@ def _grain(text: str) -> str:
 
 
 def _print(found: "Answer", as_csv: bool, as_json: bool) -> None:
-    from audit.faces.output import print_csv, print_json, print_records, print_rows
+    from audit.faces.output import print_csv, print_json, print_rows
+    from audit.words.errors import BadRequest
 
     if as_json:
+        twice = [column for column in found.columns if found.columns.count(column) > 1]
+        if twice:
+            raise BadRequest(f"sql: two columns are named {twice[0]!r}, JSON holds one: rename one with `as`")
         print_json([dict(zip(found.columns, row, strict=True)) for row in found.rows])
     elif as_csv:
         print_csv(found.columns, found.rows)
-    elif len(found.columns) > 8:
-        print_records(found.columns, found.rows)
     else:
         print_rows(found.columns, found.rows)

@@ -8,6 +8,7 @@ from audit.faces.cli import settings_of, shared_options
 
 
 @click.group("db")
+@shared_options
 def db_command() -> None:
     """Upgrade, check or back up the database."""
 
@@ -16,7 +17,10 @@ def db_command() -> None:
 @shared_options
 @click.pass_context
 def upgrade(ctx: click.Context) -> None:
-    """Bring the database to this program's version; every command does so on first use."""
+    """Bring the database to this version.
+
+    Every command does so on first use: this one only does nothing else.
+    """
     from audit.doors.db import HEAD, open_database, show_url
     from audit.faces.output import print_json
 
@@ -32,7 +36,10 @@ def upgrade(ctx: click.Context) -> None:
 @shared_options
 @click.pass_context
 def check(ctx: click.Context) -> None:
-    """Say where the database stands, whether it is sound, and what it holds; changes nothing."""
+    """Say where the database stands.
+
+    Its revision, whether it is sound, and how many rows it holds. Changes nothing.
+    """
     from audit.doors.db import state
     from audit.faces.output import print_json
     from audit.words.errors import BadDatabase
@@ -58,7 +65,15 @@ def check(ctx: click.Context) -> None:
 @shared_options
 @click.pass_context
 def backup(ctx: click.Context, target: Path) -> None:
-    """Copy a SQLite database whole to FILE, also while a run writes to it."""
+    """Copy a SQLite database to FILE.
+
+    The copy is whole and of one moment, also while a run writes: copying the file by hand loses what is
+    still in its write-ahead log.
+
+    \b
+    Example:
+      reward-audit db backup nightly.db
+    """
     from audit.doors.db import backup as copy_database
     from audit.faces.output import print_json
 

@@ -26,7 +26,12 @@ def export_command(ctx: click.Context, what: str, path: Path, run: str) -> None:
       gauge-csv  sessions, in the columns that `import gauge-csv` reads
 
     The file appears whole or not at all. In CSV, text that a spreadsheet would run as a formula begins
-    with an apostrophe.
+    with an apostrophe; only gauge-csv, which is read in again, has every text as it is.
+
+    \b
+    Examples:
+      reward-audit export pairs -o pairs.csv
+      reward-audit export logs -o calls.jsonl --run RUN
     """
     from audit.doors.db import open_database
     from audit.faces.output import print_json

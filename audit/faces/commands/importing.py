@@ -134,10 +134,10 @@ def _file(
 
 
 def _summary(engine: "Engine", run_id: str) -> None:
-    from audit.faces.output import wrapped
+    from audit.faces.output import say
     from audit.pipeline.reporting import headline, report
 
-    click.echo(wrapped(headline(report(engine, run_id))))
+    say(headline(report(engine, run_id)))
     click.echo("next: reward-audit report")
 
 

@@ -24,8 +24,8 @@ def runs_command(ctx: click.Context) -> None:
     if settings.as_json:
         print_json(found)
         return
-    columns = ("run_id", "name", "kind", "status", "sessions", "pairs", "calls")
-    print_rows(columns, [[row[column] for column in columns] for row in found])
+    columns = ("run_id", "name", "kind", "status", "sessions", "pairs")
+    print_rows(columns, [[row[column] for column in columns] for row in found], folded="name")
 
 
 @click.command("show")

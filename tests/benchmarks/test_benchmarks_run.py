@@ -1,0 +1,57 @@
+"""The benchmarks still run: each at a tiny size, without its limits. Their figures are not tested here."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+TINY = ["--pairs", "2000", "--no-limits"]
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "goals"),
+    [
+        ("bulk_load.py", ["--rounds", "1"], {"rows_per_second"}),
+        ("import_jsonl.py", [], {"rows_per_second", "peak_mb"}),
+        ("import_jsonl.py", ["--agents"], {"rows_per_second", "peak_mb"}),
+        ("import_jsonl.py", ["--memory-only"], {"peak_mb"}),
+        ("bucket_view.py", ["--rounds", "1"], {"of_case", "faster_than_pandas", "peak_mb"}),
+        ("startup.py", ["--rounds", "1"], {"help_seconds"}),
+    ],
+)
+def test_benchmark_when_tiny_then_prints_each_goal_with_its_base_and_ratio(
+    tmp_path: Path, script: str, options: list[str], goals: set[str]
+) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1])}
+    done = subprocess.run(
+        [sys.executable, HERE / script, *TINY, *options, "--dir", tmp_path],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    assert set(told["goals"]) == goals
+    for goal in told["goals"].values():
+        assert goal["ratio"] == pytest.approx(goal["figure"] / goal["base"], rel=1e-3)
+        assert isinstance(goal["is_met"], bool)
+        assert "at_least" in goal or "at_most" in goal
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_benchmark_when_past_its_goal_then_exits_1(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, HERE / "import_jsonl.py", "--pairs", "1", "--dir", tmp_path],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(HERE.parents[1])},
+        check=False,
+    )
+    # One row takes the bare loop a moment and the command its whole start: far past the goal.
+    assert done.returncode == 1, done.stdout
+    assert json.loads(done.stdout)["goals"]["rows_per_second"]["is_met"] is False

@@ -1,0 +1,99 @@
+"""flagged_pairs: every reason not to trust a pair, one row each."""
+
+from typing import Any
+
+import pytest
+
+from audit.words.names import OUTCOMES
+
+
+def flags(given: Any) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = sorted(given.rows("select pair_id, flag from flagged_pairs"))
+    return found
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_pair_when_not_correct_then_is_flagged_with_its_outcome(given: Any, outcome: str) -> None:
+    given.run()
+    given.pairs(1, outcome, "far")
+    assert flags(given) == ([] if outcome == "correct" else [("p1", outcome)])
+
+
+FLAGS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
+    "nothing wrong": ({}, {}, []),
+    "both failed": ({"success_a": 0, "success_b": 0}, {}, ["both_failed"]),
+    "one failed": ({"success_a": 0, "success_b": 1}, {}, []),
+    "one failed, the other unknown": ({"success_a": 0, "success_b": None}, {}, []),
+    "near tie": ({"gap_bucket": "near"}, {}, ["near_tie"]),
+    "no bucket": ({"gap_bucket": "unknown"}, {}, []),
+    "no gap": ({"gap_bucket": "unknown"}, {}, []),
+    "labelled by a model": ({}, {"label_source": "llm"}, ["llm_labelled"]),
+    "labelled by a person": ({}, {"label_source": "human"}, []),
+    "the simulator's fault": ({}, {"fault": "simulator"}, ["simulator_fault"]),
+    "the verifier's fault": ({}, {"fault": "verifier"}, ["verifier_fault"]),
+    "the gateway's fault": ({}, {"fault": "gateway"}, ["gateway_fault"]),
+    "the agent's fault is what is measured": ({}, {"fault": "agent"}, []),
+    "several": (
+        {"gap_bucket": "near", "success_a": 0, "success_b": 0},
+        {"fault": "gateway", "label_source": "llm"},
+        ["both_failed", "gateway_fault", "llm_labelled", "near_tie"],
+    ),
+}
+
+
+@pytest.mark.parametrize("side", ["session_a", "session_b"])
+@pytest.mark.parametrize(("pair", "session", "expected"), FLAGS.values(), ids=FLAGS.keys())
+def test_pair_when_it_or_a_session_has_a_mark_then_has_one_row_for_each_flag(
+    given: Any, pair: dict[str, Any], session: dict[str, Any], expected: list[str], side: str
+) -> None:
+    given.run()
+    given.session("s1", **session)
+    given.pairs(1, "correct", **{"gap_bucket": "far", **pair, side: "s1"})
+    assert flags(given) == [("p1", flag) for flag in expected]
+
+
+def test_pair_when_both_sessions_have_the_same_mark_then_is_flagged_once(given: Any) -> None:
+    given.run()
+    given.session("s1", fault="gateway", label_source="llm")
+    given.session("s2", fault="gateway", label_source="llm")
+    given.session("s3", fault="simulator")
+    given.pairs(1, "correct", "far", session_a="s1", session_b="s2")
+    given.pairs(1, "correct", "far", session_a="s2", session_b="s3")
+    assert flags(given) == [
+        ("p1", "gateway_fault"),
+        ("p1", "llm_labelled"),
+        ("p2", "gateway_fault"),
+        ("p2", "llm_labelled"),
+        ("p2", "simulator_fault"),
+    ]
+
+
+def test_pairs_when_without_sessions_then_do_not_empty_the_result(given: Any) -> None:
+    """A NULL in `in` or `not in` makes a condition unknown for every row."""
+    given.run()
+    given.session("s1", label_source="llm")
+    given.session("s2", label_source=None, fault=None)
+    given.pairs(1, "correct", "far")
+    given.pairs(1, None, "unknown")
+    given.pairs(1, "misselected", "far", session_a="s1")
+    given.pairs(1, "correct", "far", session_a="s2", session_b=None)
+    assert flags(given) == [("p3", "llm_labelled"), ("p3", "misselected")]
+
+
+def test_flag_when_read_then_tells_where_the_pair_is(given: Any) -> None:
+    given.run("r1")
+    given.run("r2")
+    given.pairs(
+        1,
+        "inconsistent",
+        "far",
+        run_id="r2",
+        gate="g2",
+        source_pair_id="007",
+        category="airline",
+        reward_gap=0.5,
+    )
+    assert given.rows("select * from flagged_pairs") == [
+        ("p1", "inconsistent", "r2", "g2", "007", "t1", "airline", "far", 0.5)
+    ]
+    assert given.rows("select * from flagged_pairs where run_id = 'r1'") == []
