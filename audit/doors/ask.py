@@ -68,19 +68,28 @@ def bucket_rows(connection: Connection, bucket_set: str) -> list[tuple[Any, ...]
 
 def pairs(connection: Connection, run_id: str, size: int = 2000) -> Iterator[list[Pair]]:
     """All pairs of a run in batches, in the order of pair_id; safe to update what was handed out."""
+    first, last = connection.execute(
+        text("select min(pair_id), max(pair_id) from audit_pairs where run_id = :run_id"), {"run_id": run_id}
+    ).one()
+    if first is None:
+        return
+    found = _pairs_between(connection, run_id, ">=", first, last, size)
+    while found:
+        yield found
+        found = _pairs_between(connection, run_id, ">", found[-1].pair_id, last, size)
+
+
+def _pairs_between(
+    connection: Connection, run_id: str, sign: str, start: str, last: str, size: int
+) -> list[Pair]:
+    # `run_id || ''` keeps SQLite from an index of run_id: with that it sorts the whole run for every batch.
     query = text(
         f"select {_PAIRS} from audit_pairs "  # noqa: S608 - our own names
-        "where run_id = :run_id and pair_id > :after order by pair_id limit :size"
+        f"where run_id || '' = :run_id and pair_id {sign} :start and pair_id <= :last "
+        "order by pair_id limit :size"
     )
-    after = ""
-    while True:
-        found = [
-            Pair(*row) for row in connection.execute(query, {"run_id": run_id, "after": after, "size": size})
-        ]
-        if not found:
-            return
-        yield found
-        after = found[-1].pair_id
+    values = {"run_id": run_id, "start": start, "last": last, "size": size}
+    return [Pair(*row) for row in connection.execute(query, values)]
 
 
 def last_statuses(connection: Connection, pair_ids: Sequence[str]) -> dict[tuple[str, str], str]:

@@ -23,7 +23,7 @@ from audit.pipeline.rows import (
     session_slots,
     two_agents,
 )
-from audit.pipeline.scoring import rescore
+from audit.pipeline.scoring import rescore, set_agent_gaps
 from audit.verbs.answers import read_answer
 from audit.verbs.gaps import GAUGE, SCORES, BucketSet
 from audit.verbs.score import Scale
@@ -154,8 +154,9 @@ def _import_pairs(connection: Connection, wish: Wish, blank: Run, progress: Prog
         store.set_scale(
             connection, run.run_id, whole.swap_rule, whole.gap_source, whole.gap_scope, whole.bucket_set
         )
-    if whole != run or writer.held.has_agents:
         rescore(connection, whole, scale)
+    elif writer.held.has_agents:
+        set_agent_gaps(connection, whole, scale)
     store.finish_run(connection, run.run_id, "complete")
     return Imported(run.run_id, True, writer.pairs, 0)
 

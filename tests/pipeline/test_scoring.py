@@ -224,3 +224,18 @@ def test_score_when_the_run_is_unknown_then_it_says_how_to_find_one(engine: Engi
     with pytest.raises(BadRequest) as caught:
         score_run(engine, "nightly")
     assert str(caught.value) == "there is no run 'nightly': `reward-audit runs` lists them"
+
+
+@pytest.mark.parametrize("scope", ["run", "category"])
+@pytest.mark.parametrize("source", ["agent", "session"])
+def test_score_when_agents_are_imported_then_the_import_has_set_their_gaps_already(
+    engine: Engine, scope: Any, source: Any
+) -> None:
+    """The import sets agents' gaps by one statement, `score` pair by pair: both must say the same."""
+    example = Path(__file__).parents[2] / "data" / "judged_pairs.jsonl"
+    wish = Wish("jsonl", (example,), gap_scope=scope, gap_source=source)
+    run_id = import_file(engine, wish).run_id
+    with reading(engine) as connection:
+        known = connection.execute(text("select count(agent_gap) from audit_pairs")).scalar_one()
+    assert known == 540
+    assert score_run(engine, run_id)[1] == 0
