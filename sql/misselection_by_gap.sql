@@ -55,3 +55,4 @@ inner join audit_runs on audit_runs.run_id = counts.run_id
 left join gap_buckets
     on gap_buckets.bucket_set = audit_runs.bucket_set
     and gap_buckets.label = counts.gap_bucket
+order by counts.run_id, counts.gate, gap_buckets.lower is null, gap_buckets.lower

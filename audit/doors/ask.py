@@ -223,7 +223,7 @@ def by_id(connection: Connection, wanted: str) -> dict[str, Any]:
 
     Raw replies come as they came from the model. Raises BadRequest where nothing has the id.
     """
-    if wanted.isascii() and wanted.isdigit():
+    if wanted.isascii() and wanted.isdigit() and wanted == str(int(wanted)) and int(wanted) < 2**63:
         calls = _calls(connection, "log_id = :wanted", int(wanted))
         if calls:
             return {"call": calls[0]}

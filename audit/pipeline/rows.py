@@ -156,7 +156,8 @@ def preference_or_null(answer: Answer) -> str | None:
 def mean_score(scores: list[float | None]) -> float | None:
     """The mean over the orders that gave a score, NULL where none did."""
     given = [score for score in scores if score is not None]
-    return sum(given) / len(given) if given else None
+    # Divided before it is added up, because two huge scores add up to infinity.
+    return sum(score / len(given) for score in given) if given else None
 
 
 def session_rows(run: Run, item: ImportedPair) -> tuple[Session, Session]:

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, Engine
 
 from audit.doors import ask, store
 from audit.doors.db import writing
-from audit.verbs.gaps import PRESETS, SCORES, BucketSet, agent_gaps, buckets_from_rows
+from audit.verbs.gaps import GAUGE, PRESETS, SCORES, BucketSet, agent_gaps, buckets_from_rows
 from audit.verbs.score import Scale, score
 from audit.words import clock
 from audit.words.names import Answer, GapScope, GapSource, SwapRule
@@ -30,8 +30,13 @@ def score_run(
     """
     with writing(engine) as connection:
         run = ask.run_named(connection, wanted)
-        if buckets is None and gap_source == "judge" and run.gap_source != "judge":
-            buckets = SCORES
+        if (
+            buckets is None
+            and gap_source is not None
+            and (gap_source == "judge") != (run.gap_source == "judge")
+        ):
+            # The judge's scores have buckets of their own, which come and go with them.
+            buckets = SCORES if gap_source == "judge" else GAUGE if run.bucket_set == SCORES.name else None
         chosen = buckets or stored_buckets(connection, run.bucket_set)
         run = run._replace(
             swap_rule=swap_rule or run.swap_rule,

@@ -6,6 +6,7 @@ a `␛` before it. All other text is stored byte for byte. `from_stored(to_store
 """
 
 import json
+import math
 import re
 
 import orjson
@@ -33,8 +34,17 @@ def as_json(value: object) -> str:
     try:
         return orjson.dumps(value).decode()
     except TypeError:
-        # A lone surrogate or an integer over 64 bits, which the slower library can write.
-        return json.dumps(value, separators=(",", ":"))
+        # A lone surrogate or an integer over 64 bits, which the slower library can write; but it would write
+        # NaN and infinities too, as tokens that no strict reader takes.
+        return json.dumps(_finite(value), separators=(",", ":"))
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _escape(match: re.Match[str]) -> str:

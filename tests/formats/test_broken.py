@@ -19,6 +19,11 @@ from audit.pipeline.importing import Wish, import_file
 from audit.words.errors import BadFile
 from audit.words.schema import metadata
 
+NO_PAIR_ID = (
+    "FILE, line 1: the header names no pair_id, only %s: "
+    "name the columns as `reward-audit import --help` lists them, with commas between them"
+)
+
 JUDGED = {"judgment": {"judge_model": "j", "prompt": "p", "response": "r"}, "decision": "A>B"}
 JUDGEBENCH = {
     "pair_id": "p1",
@@ -309,9 +314,11 @@ HOSTILE = {
         None, '{"pair_id":"p","task_id":"","category":"","agent_a":"","reward_a":"","raw_ab":null,"judge":""}'
     ),
     "an id of blanks": jsonl(None, '{"pair_id":"  "}'),
-    "a CSV with semicolons": csv("FILE, line 2: pair_id: is missing", "pair_id;reward_a", "p;1"),
+    "a CSV with semicolons": csv(NO_PAIR_ID % "pair_id;reward_a", "pair_id;reward_a", "p;1"),
     "UTF-16": csv("FILE, line 1: not UTF-8: byte 0xff", "pair_id\np\n".encode("utf-16")),
-    "UTF-16 without a mark": csv("FILE, line 2: pair_id: is missing", "pair_id\np\n".encode("utf-16-le")),
+    "UTF-16 without a mark": csv(
+        NO_PAIR_ID % "p\x00a\x00i\x00r\x00_\x00i\x00d\x00", "pair_id\np\n".encode("utf-16-le")
+    ),
     "JSON Lines called CSV": csv(
         "FILE, line 1: not valid CSV: ',' expected after '\"'", '{"pair_id":"p","reward_a":1}'
     ),

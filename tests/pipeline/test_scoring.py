@@ -206,6 +206,7 @@ def test_score_when_the_gap_is_the_judges_then_the_bucket_set_scores_is_implied(
         "[0,0.2]",
         "[0,0.2]",
     ]
+    assert score_run(engine, run_id, gap_source="session")[0].bucket_set == "gauge"
 
 
 def test_score_when_own_buckets_were_given_then_a_later_score_keeps_them(

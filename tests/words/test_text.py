@@ -1,5 +1,8 @@
 """Whatever a model writes is stored whole, comes back as it was, and is visible to SQL to its end."""
 
+import json
+import math
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -7,7 +10,7 @@ from sqlalchemy import insert, text
 
 from audit.doors import db
 from audit.words.schema import prompts
-from audit.words.text import from_stored, to_stored
+from audit.words.text import as_json, from_stored, to_stored
 
 # What is escaped, and what an escape is made of, far more often than chance would have it; and anything else.
 NASTY = st.text(st.one_of(st.sampled_from("\x00␀␛\ud800\udfffD8F0a"), st.characters()))
@@ -62,3 +65,12 @@ def test_text_when_stored_in_a_database_then_sql_sees_its_end_and_it_comes_back(
         assert lengths.scalars().all() == [len(to_stored(came)) for came in texts]
         assert found.scalar() == 2
     engine.dispose()
+
+
+def test_json_when_it_falls_back_then_it_holds_no_token_that_strict_readers_refuse() -> None:
+    value = {"text": "\ud800", "big": 2**70, "scores": [math.nan, math.inf, 1.5]}
+    assert json.loads(as_json(value), parse_constant=pytest.fail) == {
+        "text": "\ud800",
+        "big": 2**70,
+        "scores": [None, None, 1.5],
+    }

@@ -23,6 +23,7 @@ from typing import Any
 
 from audit.doors.files import Progress, csv_rows, json_lines
 from audit.doors.formats.fields import Row, strange_columns
+from audit.words.errors import BadFile
 from audit.words.names import Order
 from audit.words.records import ImportedPair, RawAnswer
 from audit.words.text import as_json
@@ -65,8 +66,20 @@ def read_jsonl(path: Path, grammar: str | None, progress: Progress | None) -> It
 
 def read_csv(path: Path, grammar: str | None, progress: Progress | None) -> Iterator[ImportedPair]:
     """The pairs of a CSV file; an empty cell is an absent value."""
-    rows = ((number, {c: cell or None for c, cell in f.items()}) for number, f in csv_rows(path, progress))
-    yield from _pairs(str(path), rows, grammar)
+    yield from _pairs(str(path), _known_rows(path, progress), grammar)
+
+
+def _known_rows(path: Path, progress: Progress | None) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, fields in csv_rows(path, progress):
+        if "pair_id" not in fields:
+            named = ", ".join(fields)
+            raise BadFile(
+                str(path),
+                "line 1",
+                f"the header names no pair_id, only {named[:60]}{'...' if len(named) > 60 else ''}: "
+                "name the columns as `reward-audit import --help` lists them, with commas between them",
+            )
+        yield number, {column: cell or None for column, cell in fields.items()}
 
 
 def _pairs(

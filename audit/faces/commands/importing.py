@@ -123,13 +123,13 @@ def _file(
     if not found.is_new:
         click.echo(
             f"{files[0]} is in run {found.run_id} already: nothing was added\n"
-            f"  to settle or bucket it otherwise: reward-audit score {found.run_id} --help"
+            f"  to settle it otherwise: reward-audit score {found.run_id} --swap-rule net_vote"
         )
         return
     if found.sessions:
         click.echo(f"imported {found.sessions:,} sessions as run {found.run_id}")
         return
-    click.echo(f"imported {found.pairs:,} pairs as run {found.run_id}")
+    click.echo(f"imported {found.pairs:,} pair{'' if found.pairs == 1 else 's'} as run {found.run_id}")
     _summary(engine, found.run_id)
 
 
