@@ -7,7 +7,6 @@ import importlib
 import io
 import os
 import sys
-import traceback
 from typing import Any, NamedTuple
 
 import click
@@ -143,6 +142,8 @@ def main() -> None:
 def _ended_by(error: Exception, *, verbose: bool) -> int:
     """Say what went wrong in one line, in full where asked; the exit code."""
     if verbose:
+        import traceback  # a tenth of the time that --help takes
+
         traceback.print_exception(error)
     elif isinstance(error, AuditError):
         click.echo(f"error: {_one_line(str(error))}", err=True)
