@@ -10,6 +10,7 @@ from audit.words.records import Pair, Run, Session
 from audit.words.text import from_stored
 
 _PAIRS = ", ".join(Pair._fields)
+_TROUBLE = {"unreadable": 1, "truncated": 1, "error": 2}
 
 
 def run_named(connection: Connection, wanted: str) -> Run:
@@ -93,16 +94,22 @@ def _pairs_between(
 
 
 def last_statuses(connection: Connection, pair_ids: Sequence[str]) -> dict[tuple[str, str], str]:
-    """(pair_id, presented_order) -> parse_status of the last attempt, for calls of the judge."""
+    """(pair_id, presented_order) -> parse_status of the judge's last attempt; of a panel, the worst."""
     marks = ", ".join(f":p{i}" for i in range(len(pair_ids)))
     found = connection.execute(
         text(
-            "select pair_id, presented_order, parse_status from judge_logs "  # noqa: S608 - only marks
-            f"where role = 'judge' and pair_id in ({marks}) order by pair_id, presented_order, attempt"
+            "select pair_id, presented_order, profile, parse_status from judge_logs "  # noqa: S608 - only marks
+            f"where role = 'judge' and pair_id in ({marks}) "
+            "order by pair_id, presented_order, attempt, log_id"
         ),
         {f"p{i}": pair_id for i, pair_id in enumerate(pair_ids)},
     )
-    return {(row[0], row[1]): row[2] for row in found}
+    last = {(pair_id, order, profile): status for pair_id, order, profile, status in found}
+    worst: dict[tuple[str, str], str] = {}
+    for (pair_id, order, _), status in last.items():
+        so_far = worst.get((pair_id, order), status)
+        worst[pair_id, order] = max(so_far, status, key=lambda one: _TROUBLE.get(one, 0))
+    return worst
 
 
 def agent_rewards(

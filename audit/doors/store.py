@@ -70,14 +70,14 @@ def new_run_id() -> str:
 
 def add_run(connection: Connection, run: Run) -> None:
     """One new run."""
-    _insert(connection, "audit_runs", Run._fields, [run])
+    insert(connection, "audit_runs", Run._fields, [run])
 
 
 def add_buckets(connection: Connection, bucket_set: str, buckets: Sequence[tuple[Any, ...]]) -> None:
     """The rows (label, lower, upper, closed, is_near) of a bucket set, where they are not there yet."""
     columns = ("bucket_set", "label", "lower", "upper", "closed", "is_near")
     rows = [(bucket_set, *bucket) for bucket in buckets]
-    _insert(connection, "gap_buckets", columns, rows, once="bucket_set, label")
+    insert(connection, "gap_buckets", columns, rows, once="bucket_set, label")
 
 
 def add_sessions(connection: Connection, rows: Sequence[Session]) -> None:
@@ -85,23 +85,23 @@ def add_sessions(connection: Connection, rows: Sequence[Session]) -> None:
 
     Raises IntegrityError where another session holds the same run, task, agent and trial.
     """
-    _insert(connection, "sessions", Session._fields, rows, once="session_id")
+    insert(connection, "sessions", Session._fields, rows, once="session_id")
 
 
 def add_pairs(connection: Connection, rows: Sequence[Pair]) -> None:
     """New pairs. Raises IntegrityError where a source_pair_id stands twice under one run and gate."""
-    _insert(connection, "audit_pairs", Pair._fields, rows)
+    insert(connection, "audit_pairs", Pair._fields, rows)
 
 
 def add_logs(connection: Connection, rows: Sequence[JudgeLog]) -> None:
     """New calls; nothing in this table is ever changed. The raw output is made storable here."""
     stored = [row if row.raw_output is None or _is_plain(row.raw_output) else _storable(row) for row in rows]
-    _insert(connection, "judge_logs", JudgeLog._fields, stored)
+    insert(connection, "judge_logs", JudgeLog._fields, stored)
 
 
 def set_scores(connection: Connection, rows: Sequence[ScoreUpdate]) -> None:
     """Score pairs anew."""
-    _update(connection, "audit_pairs", ScoreUpdate._fields, rows)
+    update(connection, "audit_pairs", ScoreUpdate._fields, rows)
 
 
 def set_agent_gaps(
@@ -127,7 +127,7 @@ def set_agent_gaps(
         "agent_gap double precision, reward_gap double precision, gap_bucket text, "
         "unique (agent_a, agent_b, category))"
     )
-    _insert(connection, "new_gaps", AgentGap._fields, rows)
+    insert(connection, "new_gaps", AgentGap._fields, rows)
     connection.execute(
         text(
             f"update audit_pairs set {', '.join(f'{name} = new_gaps.{name}' for name in changes)} "  # noqa: S608
@@ -142,7 +142,7 @@ def set_agent_gaps(
 
 def set_rewards(connection: Connection, rows: Sequence[RewardUpdate]) -> None:
     """Set outside rewards; success is left as it is."""
-    _update(connection, "audit_pairs", RewardUpdate._fields, rows)
+    update(connection, "audit_pairs", RewardUpdate._fields, rows)
 
 
 def set_scale(
@@ -175,21 +175,24 @@ def finish_run(connection: Connection, run_id: str, status: str) -> None:
         connection.execute(text("analyze"))
 
 
-def _insert(
+def insert(
     connection: Connection,
     table: str,
     columns: Sequence[str],
     rows: Sequence[tuple[Any, ...]],
     once: str | None = None,
+    over: str | None = None,
 ) -> None:
+    """Insert rows; where the key `once` stands already they are left out, where `over` does they replace."""
     if rows:
-        statement = _insert_statement(connection.dialect.name, table, tuple(columns), once)
+        statement = _insert_statement(connection.dialect.name, table, tuple(columns), once, over)
         connection.exec_driver_sql(statement, list(rows))
 
 
-def _update(
+def update(
     connection: Connection, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
 ) -> None:
+    """Set all columns but the last one in the row that the last one names."""
     if rows:
         connection.exec_driver_sql(
             _update_statement(connection.dialect.name, table, tuple(columns)), list(rows)
@@ -197,9 +200,16 @@ def _update(
 
 
 @cache
-def _insert_statement(dialect: str, table: str, columns: tuple[str, ...], once: str | None) -> str:
+def _insert_statement(
+    dialect: str, table: str, columns: tuple[str, ...], once: str | None, over: str | None
+) -> str:
     marks = ", ".join([_mark(dialect)] * len(columns))
-    tail = f" on conflict ({once}) do nothing" if once else ""
+    tail = ""
+    if once:
+        tail = f" on conflict ({once}) do nothing"
+    elif over:
+        changes = ", ".join(f"{column} = excluded.{column}" for column in columns if column != over)
+        tail = f" on conflict ({over}) do update set {changes}"
     return f"insert into {table} ({', '.join(columns)}) values ({marks}){tail}"  # noqa: S608 - our own names
 
 

@@ -18,6 +18,10 @@ DEFAULT_DB = "sqlite:///reward_audit.db"
 
 # command -> (module, one line of help); a test holds the lines to the commands' own.
 COMMANDS = {
+    "run": ("running", "Simulate sessions, judge every pair in both orders, verify, score; then report."),
+    "simulate": ("running", "Let every agent serve every task's simulated customer; stores sessions."),
+    "judge": ("running", "Ask the judges about every pair of sessions, in both orders."),
+    "verify": ("running", "Check each session's final world, read-only; gives rewards and successes."),
     "import": ("importing", "Import recorded judgments, sessions or outside rewards as a run."),
     "score": ("scoring", "Settle, bucket and score a run's pairs again; calls nothing."),
     "report": ("reporting", "Show where a run's judge picks the side with the lower reward."),

@@ -152,4 +152,7 @@ def _answers(connection: Connection, batch: list[Pair]) -> list[tuple[Answer, An
 def _why(status: str | None) -> Answer:
     if status is None:
         return "missing"
-    return "failed" if status == "error" else "unreadable"
+    if status == "error":
+        return "failed"
+    # A panel's members were read, and do not agree.
+    return "split" if status in ("ok", "repaired", "recorded") else "unreadable"

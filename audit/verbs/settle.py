@@ -64,6 +64,8 @@ def _one(answer: Answer) -> Settled:
         return Settled(None, "incomplete")
     if answer == "unreadable":
         return Settled(None, "unreadable")
+    if answer == "split":
+        return Settled(None, "inconsistent")
     return Settled(answer, None)
 
 

@@ -13,7 +13,8 @@ Order = Literal["AB", "BA"]
 
 ParseStatus = Literal["ok", "repaired", "unreadable", "error", "truncated", "recorded"]
 # What became of one order of one pair: a preference, or the reason why there is none.
-Answer = Literal["A", "B", "tie", "unreadable", "failed", "missing"]
+# `split`: a panel whose members were read and name different sides.
+Answer = Literal["A", "B", "tie", "unreadable", "failed", "missing", "split"]
 
 SwapRule = Literal["both_agree", "net_vote", "first_order"]
 GapSource = Literal["agent", "session", "judge", "external"]

@@ -29,6 +29,10 @@ ALL = dict(commands())
 
 def test_commands_when_listed_then_the_ones_of_this_version_are_there() -> None:
     assert [" ".join(path) for path in ALL] == [
+        "run",
+        "simulate",
+        "judge",
+        "verify",
         "import",
         "score",
         "report",

@@ -1,0 +1,103 @@
+"""The door to `audit.yaml`: YAML or JSON, profiles in it or in their own file, keys from the environment."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from audit.words.config import KNOWN_ROLES, Config, check_config
+from audit.words.errors import AuditError, BadFile
+
+
+def load_config(path: Path) -> tuple[Config, list[str]]:
+    """The config in `path`, and notes for the user. Paths in it are relative to its folder.
+
+    `profiles: FILE` takes the list from another file, YAML or JSON. Raises BadFile with every fault.
+    """
+    found = _read(path)
+    if isinstance(found, dict) and isinstance(found.get("profiles"), str):
+        file = path.parent / found["profiles"]
+        listed = _read(file)
+        found["profiles"] = (
+            listed["profiles"] if isinstance(listed, dict) and "profiles" in listed else listed
+        )
+    config = check_config(found, str(path))
+    tasks = [str(path.parent / task) for task in config.tasks]
+    return config.model_copy(update={"tasks": tasks}), _notes(config)
+
+
+def keys_of(config: Config, environ: Mapping[str, str] | None = None) -> dict[str, str | None]:
+    """Profile name -> its key, from its own variable or its own literal, never from another's.
+
+    Only profiles that the run uses are asked for. Raises AuditError naming the variable and the profile.
+    """
+    known = os.environ if environ is None else environ
+    used = {*config.agents, config.user, *(name for panel in config.judges for name in panel.members)}
+    keys: dict[str, str | None] = {}
+    for profile in config.profiles:
+        if profile.name not in used:
+            continue
+        literal = profile.api_key.get_secret_value() if profile.api_key else None
+        key = (known.get(profile.api_key_env) if profile.api_key_env else None) or literal
+        if key is None and profile.api_key_env:
+            raise AuditError(
+                f"profile {profile.name!r} takes its key from {profile.api_key_env}, which is not set: "
+                f"export {profile.api_key_env}=..."
+            )
+        keys[profile.name] = key.strip() if key else None
+    return keys
+
+
+def _notes(config: Config) -> list[str]:
+    notes = [
+        f"profile {profile.name!r} has the role {profile.role!r}, which is none of ours: passed over"
+        for profile in config.profiles
+        if profile.role not in KNOWN_ROLES
+    ]
+    notes += [
+        f"profile {profile.name!r} holds its key in the file: put it into a variable and name that in "
+        "api_key_env; it is used and never stored"
+        for profile in config.profiles
+        if profile.api_key is not None
+    ]
+    return notes
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML in which a key that stands twice is an error, not a silent overwrite."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if isinstance(key, str | int | float | bool) and key in seen:
+                raise yaml.MarkedYAMLError(
+                    problem=f"the key {key!r} stands twice", problem_mark=key_node.start_mark
+                )
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def _read(path: Path) -> Any:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise BadFile(str(path), "", "no such file: `reward-audit init` writes one") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadFile(str(path), "", f"cannot be read: {error}") from error
+    try:
+        return json.loads(text) if path.suffix == ".json" else yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
+    except json.JSONDecodeError as error:
+        raise BadFile(
+            str(path), f"line {error.lineno} column {error.colno}", f"not JSON: {error.msg}"
+        ) from error
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        raise BadFile(
+            str(path), f"line {mark.line + 1}" if mark else "", f"not YAML: {error.problem}"
+        ) from error
+    except yaml.YAMLError as error:
+        raise BadFile(str(path), "", f"not YAML: {error}") from error

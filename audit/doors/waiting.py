@@ -1,0 +1,171 @@
+"""The door for reads of a run under way: what of each stage is still to be done.
+
+The database is the checkpoint.
+"""
+
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from audit.words.text import from_stored
+
+# Faults that are not the agent's: what such a session holds says nothing of it.
+_BROKEN = "('gateway', 'simulator')"
+_UNJUDGED = """
+    audit_pairs.run_id = :run_id
+    and (
+        audit_pairs.judged_at is null
+        or (:retry = 1 and exists (
+            select 1
+            from judge_logs as failed
+            where failed.pair_id = audit_pairs.pair_id
+                and failed.role = 'judge'
+                and failed.parse_status = 'error'
+                and not exists (
+                    select 1
+                    from judge_logs as later
+                    where later.pair_id = failed.pair_id
+                        and later.presented_order = failed.presented_order
+                        and later.profile = failed.profile
+                        and later.log_id > failed.log_id
+                )
+        ))
+    )
+    and coalesce(a.fault, '') not in ('gateway', 'simulator')
+    and coalesce(b.fault, '') not in ('gateway', 'simulator')
+"""
+_SIDES = (
+    "from audit_pairs inner join sessions as a on a.session_id = audit_pairs.session_a "
+    "inner join sessions as b on b.session_id = audit_pairs.session_b"
+)
+
+
+def session_faults(connection: Connection, run_id: str) -> dict[str, str | None]:
+    """session_id -> fault of every stored session of the run."""
+    found = connection.execute(
+        text("select session_id, fault from sessions where run_id = :run_id"), {"run_id": run_id}
+    )
+    return {row[0]: row[1] for row in found}
+
+
+def sessions_to_pair(connection: Connection, run_id: str) -> list[dict[str, Any]]:
+    """What pairing needs of each session of the run."""
+    return _rows(
+        connection,
+        "select session_id, task_id, task_fingerprint, category, agent, trial from sessions "
+        "where run_id = :run_id order by task_id, trial, session_id",
+        run_id=run_id,
+    )
+
+
+def count_unjudged(connection: Connection, run_id: str, retry: bool) -> int:
+    """How many pairs wait for a judge; with `retry`, those too whose last call failed."""
+    query = f"select count(*) {_SIDES} where {_UNJUDGED}"
+    found = connection.execute(text(query), {"run_id": run_id, "retry": int(retry)}).scalar_one()
+    return int(found)
+
+
+def unjudged(connection: Connection, run_id: str, after: str, size: int, retry: bool) -> list[dict[str, Any]]:
+    """The next pairs to judge after pair_id `after`, with both transcripts.
+
+    `kept` holds what was answered before, by (profile, order), `attempts` how often each was asked, `tokens`
+    what that took.
+    """
+    found = _rows(
+        connection,
+        "select audit_pairs.pair_id, audit_pairs.gate, audit_pairs.trial, audit_pairs.judged_at, "
+        "a.transcript_json as transcript_a, b.transcript_json as transcript_b, a.source_json as source_json, "
+        "audit_pairs.prompt_tokens, audit_pairs.completion_tokens, audit_pairs.total_tokens "
+        f"{_SIDES} where {_UNJUDGED} and audit_pairs.pair_id > :after "
+        "order by audit_pairs.pair_id limit :size",
+        run_id=run_id,
+        retry=int(retry),
+        after=after,
+        size=size,
+    )
+    for pair in found:
+        pair["kept"], pair["attempts"], pair["tokens"] = {}, {}, (0, 0, 0)
+        if pair["judged_at"] is not None:
+            pair["tokens"] = (pair["prompt_tokens"], pair["completion_tokens"], pair["total_tokens"])
+            _add_answers(connection, pair)
+    return found
+
+
+def unasked_satisfaction(connection: Connection, run_id: str, retry: bool) -> list[dict[str, Any]]:
+    """Sessions whose satisfaction was never asked; with `retry`, those too where every call failed."""
+    return _rows(
+        connection,
+        "select session_id, transcript_json, source_json from sessions "  # noqa: S608 - our own conditions
+        f"where run_id = :run_id and satisfaction is null and coalesce(fault, '') not in {_BROKEN} "
+        "and not exists (select 1 from judge_logs where judge_logs.session_id = sessions.session_id "
+        "and judge_logs.role = 'satisfaction' and (:retry = 0 or judge_logs.parse_status <> 'error')) "
+        "order by session_id",
+        run_id=run_id,
+        retry=int(retry),
+    )
+
+
+def unverified(connection: Connection, run_id: str, after: str, size: int) -> list[dict[str, Any]]:
+    """The next sessions without a finding, with what they left behind."""
+    return _rows(
+        connection,
+        "select session_id, task_id, task_fingerprint, transcript_json, final_state_json, fault "  # noqa: S608
+        "from sessions where run_id = :run_id and verified_at is null "
+        f"and coalesce(fault, '') not in {_BROKEN} "
+        "and session_id > :after order by session_id limit :size",
+        run_id=run_id,
+        after=after,
+        size=size,
+    )
+
+
+def count_unverified(connection: Connection, run_id: str) -> int:
+    """How many sessions wait for a finding."""
+    query = (
+        "select count(*) from sessions where run_id = :run_id and verified_at is null "  # noqa: S608
+        f"and coalesce(fault, '') not in {_BROKEN}"
+    )
+    return int(connection.execute(text(query), {"run_id": run_id}).scalar_one())
+
+
+def unfinished_run(connection: Connection, config_hash: str) -> str | None:
+    """The newest live run of this config, where it is not complete."""
+    found = connection.execute(
+        text(
+            "select run_id, status from audit_runs where kind = 'live' and config_hash = :config_hash "
+            "order by created_at desc, run_id desc limit 1"
+        ),
+        {"config_hash": config_hash},
+    ).first()
+    return None if found is None or found[1] == "complete" else str(found[0])
+
+
+def failed_calls(connection: Connection, run_id: str) -> tuple[int, int]:
+    """How many calls the run has made, and how many of them failed for good."""
+    found = connection.execute(
+        text(
+            "select count(*), count(*) filter (where parse_status = 'error') from judge_logs "
+            "where run_id = :run_id"
+        ),
+        {"run_id": run_id},
+    ).one()
+    return int(found[0]), int(found[1])
+
+
+def _add_answers(connection: Connection, pair: dict[str, Any]) -> None:
+    calls = _rows(
+        connection,
+        "select profile, presented_order, attempt, parse_status, raw_output, finish_reason from judge_logs "
+        "where pair_id = :pair_id and role = 'judge' order by log_id",
+        pair_id=pair["pair_id"],
+    )
+    for call in calls:
+        place = (call["profile"], call["presented_order"])
+        pair["attempts"][place] = max(call["attempt"], pair["attempts"].get(place, 0))
+        pair["kept"].pop(place, None)
+        if call["parse_status"] != "error":
+            pair["kept"][place] = call | {"raw_output": from_stored(call["raw_output"] or "")}
+
+
+def _rows(connection: Connection, query: str, **values: Any) -> list[dict[str, Any]]:
+    return [dict(row) for row in connection.execute(text(query), values).mappings()]

@@ -1,0 +1,269 @@
+"""The door to a task's world: its own SQLite database, the tools that act on it, and what they left behind.
+
+A final world is kept as SQLite's own image of the file (`serialize`), not as a dump: a dump cuts text at a
+NUL, and has to guess at the order of triggers, views, counters of AUTOINCREMENT and virtual tables; the image
+is the file itself, byte for byte. World and set-up SQL are trusted to build the same world each time.
+"""
+
+import base64
+import hashlib
+import importlib
+import json
+import tempfile
+import threading
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from referencing import Registry
+
+from audit.doors.world_sql import SECONDS, Database, Row, WorldError, build_image, cut, named
+from audit.words.tasks import Task, Tool
+
+__all__ = ["FinalWorld", "ToolContext", "World", "WorldError", "load_function"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What a `module:function` tool has besides the database.
+
+    `folder` is the session's own. To `http` the function appends what it asked for and got, one dict each:
+    {method, url, status, body}, `body` the response's text.
+    """
+
+    folder: Path
+    http: list[dict[str, Any]] = field(default_factory=list)
+
+    def path(self, name: str) -> Path:
+        """The file `name` in the folder. Raises ValueError for a name that leads out of it."""
+        found = (self.folder / name).resolve()
+        if not found.is_relative_to(self.folder.resolve()):
+            raise ValueError(f"{name!r} leads out of the session's folder")
+        return found
+
+
+class World:
+    """One session's copy of a task's world, in a temporary folder that goes with it. Raises WorldError."""
+
+    def __init__(self, task: Task, seconds: float = SECONDS) -> None:
+        image = build_image(task.domain.world_sql, task.setup_sql)
+        self._tools = {tool.name: tool for tool in task.domain.tools}
+        # An own, empty registry: a "$ref" never reaches for the network.
+        self._validators = {
+            tool.name: Draft202012Validator(tool.parameters, registry=Registry())
+            for tool in task.domain.tools
+        }
+        self._lock = threading.Lock()
+        self._temporary = tempfile.TemporaryDirectory(prefix="reward-audit-")
+        try:
+            self.path = Path(self._temporary.name, "world.db")
+            self.path.write_bytes(image)
+            self.context = ToolContext(Path(self._temporary.name, "files"))
+            self.context.folder.mkdir()
+            self._database = Database(self.path.as_uri(), seconds=seconds)
+        except BaseException:
+            self._temporary.cleanup()
+            raise
+
+    @property
+    def tools(self) -> list[dict[str, Any]]:
+        """The tools as a chat-completions request lists them."""
+        return [tool.schema() for tool in self._tools.values()]
+
+    def call(self, name: str, arguments: str | dict[str, Any]) -> str:
+        """JSON text: the rows as objects, {"changed": n}, the function's value, or {"error": why}.
+
+        One transaction; an error leaves the world as it was. Text in, text out: never raises for what an
+        agent sends. A call may come from any thread.
+        """
+        tool = self._tools.get(name)
+        if tool is None:
+            return _error(f"unknown tool {cut(repr(name), 60)}; known are {', '.join(self._tools)}")
+        with self._lock:
+            try:
+                given = _checked(self._validators[name], arguments)
+                self._database.control("BEGIN")
+                value = self._act(tool, given)
+                text = _as_json(value)
+                if not (isinstance(value, dict) and "error" in value):
+                    self._database.control("COMMIT")
+            except Exception as error:
+                text = _error(self._database.reason(error))
+            finally:
+                if self._database.connection.in_transaction:
+                    self._database.control("ROLLBACK")
+        return text
+
+    def _act(self, tool: Tool, given: dict[str, Any]) -> Any:
+        connection = self._database.connection
+        before, value = connection.total_changes, None
+        if tool.function is not None:
+            self._database.start_clock()
+            value = load_function(tool.function)(connection, given, self.context)
+        names = tool.parameters.get("properties", {})
+        bound = {name: _bindable(given.get(name)) for name in names}
+        for statement in tool.sql:
+            columns, rows = self._database.query(statement, bound)
+            if columns is not None:
+                value = [dict(zip(columns, map(_readable, row), strict=True)) for row in rows]
+        changed = connection.total_changes - before
+        if tool.must_change is not None and not changed:
+            raise WorldError(tool.must_change)
+        return {"changed": changed} if value is None and tool.function is None else value
+
+    def snapshot(self) -> dict[str, Any]:
+        """The JSON-safe final state: {"world", "files", "http"}.
+
+        `world` is the database's image, deflated, in base64. `files`: relative path -> {"sha256", "text"},
+        text NULL where it is not UTF-8; links are not followed. `http`: the recorded exchanges.
+        """
+        with self._lock:
+            image = zlib.compress(self._database.image(), 6)
+            http = json.loads(json.dumps(self.context.http, default=str))
+            return {
+                "world": base64.b64encode(image).decode(),
+                "files": _files(self.context.folder),
+                "http": http,
+            }
+
+    def close(self) -> None:
+        """Leaves nothing behind."""
+        self._database.close()
+        self._temporary.cleanup()
+
+    def __enter__(self) -> "World":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class FinalWorld:
+    """What a session left behind, for the verifier (`verbs.verify.Evidence`): nothing in it can be changed.
+
+    `state` is a `World.snapshot()`, the rest is the session's record. The final database is a temporary file
+    opened `mode=ro`. Raises WorldError for a state that is none.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        state: Mapping[str, Any],
+        messages: Sequence[Mapping[str, Any]] = (),
+        tool_calls: Sequence[Mapping[str, Any]] = (),
+        seconds: float = SECONDS,
+    ) -> None:
+        try:
+            image = zlib.decompress(base64.b64decode(state["world"], validate=True))
+            self.files: Mapping[str, Mapping[str, Any]] = state["files"]
+            self.http: Sequence[Mapping[str, Any]] = state["http"]
+        except (KeyError, TypeError, ValueError, zlib.error) as error:
+            raise WorldError(f"the final state cannot be read: {named(error)}") from error
+        self.messages = messages
+        self.tool_calls = tool_calls
+        initial = build_image(task.domain.world_sql, task.setup_sql)
+        self._temporary = tempfile.TemporaryDirectory(prefix="reward-audit-")
+        try:
+            self.path = Path(self._temporary.name, "final.db")
+            self.path.write_bytes(image)
+            self._final = Database(f"{self.path.as_uri()}?mode=ro", seconds=seconds, reads_only=True)
+            self._initial = Database(":memory:", seconds=seconds, reads_only=True, image=initial)
+        except BaseException:
+            self._temporary.cleanup()
+            raise
+
+    def query(self, sql: str) -> list[Row]:
+        """Rows of the final world. Raises WorldError."""
+        return self._final.query(sql)[1]
+
+    def initial_query(self, sql: str) -> list[Row]:
+        """Rows of the world as it was before the session. Raises WorldError."""
+        return self._initial.query(sql)[1]
+
+    def tables(self) -> dict[str, list[str]]:
+        """Table name -> its columns, in the final world."""
+        return self._final.tables()
+
+    def run_python(self, function: str) -> Any:
+        """What the check `module:function` says of this evidence; it has no time limit of its own."""
+        return load_function(function)(self)
+
+    def close(self) -> None:
+        """Leaves nothing behind."""
+        self._final.close()
+        self._initial.close()
+        self._temporary.cleanup()
+
+    def __enter__(self) -> "FinalWorld":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def load_function(path: str) -> Callable[..., Any]:
+    """What `module:function` names. Raises WorldError where there is none."""
+    module, _, name = path.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except Exception as error:
+        raise WorldError(f"{path!r} cannot be loaded: {error}") from error
+    if not callable(found):
+        raise WorldError(f"{path!r} is no function")
+    return found  # type: ignore[no-any-return]
+
+
+def _checked(validator: Draft202012Validator, arguments: object) -> dict[str, Any]:
+    """The arguments as an object that meets the schema. Raises WorldError."""
+    try:
+        if isinstance(arguments, str):
+            # Some gateways send an empty text for a call without arguments.
+            arguments = json.loads(arguments) if arguments.strip() else {}
+        json.dumps(arguments, allow_nan=False)
+    except (ValueError, TypeError) as error:
+        raise WorldError(f"the arguments are not valid JSON: {error}") from error
+    except RecursionError as error:
+        raise WorldError("the arguments are nested too deep") from error
+    if not isinstance(arguments, dict):
+        raise WorldError(f"the arguments must be a JSON object, found {cut(repr(arguments), 60)}")
+    wrong = sorted(validator.iter_errors(arguments), key=lambda error: error.json_path)
+    if wrong:
+        raise WorldError("; ".join(f"{error.json_path}: {cut(error.message, 150)}" for error in wrong[:3]))
+    return arguments
+
+
+def _bindable(value: object) -> object:
+    # SQLite has no lists: as JSON text they can be read with json_each(:name).
+    return json.dumps(value) if isinstance(value, dict | list) else value
+
+
+def _readable(value: object) -> object:
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else value
+
+
+def _files(folder: Path) -> dict[str, dict[str, str | None]]:
+    found: dict[str, dict[str, str | None]] = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink() or not path.is_file():
+            continue
+        data = path.read_bytes()
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            text = None
+        name = path.relative_to(folder).as_posix()
+        found[name] = {"sha256": hashlib.sha256(data).hexdigest(), "text": text}
+    return found
+
+
+def _as_json(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    text.encode()  # a lone surrogate could not be sent
+    return text
+
+
+def _error(problem: str) -> str:
+    return json.dumps({"error": cut(problem)}, ensure_ascii=False)

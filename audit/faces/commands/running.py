@@ -1,0 +1,193 @@
+"""`run` and its stages: `simulate`, `judge`, `verify`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from audit.faces.cli import settings_of, shared_options
+from audit.words.errors import EXIT_INCOMPLETE
+
+if TYPE_CHECKING:
+    from audit.pipeline.run import Order, Ran
+    from audit.words.config import Config
+    from audit.words.records import Run
+
+DEFAULT_CONFIG = "audit.yaml"
+
+
+def stage_options(command: Any) -> Any:
+    """What all stages take."""
+    for decorator in (
+        click.option("--dry-run", is_flag=True, help="Say how many calls there would be."),
+        click.option("--seed", type=int, help="Instead of the seeds in the config."),
+        click.option("--max-tokens", type=click.IntRange(min=1), help="Stop at so many tokens, resumable."),
+        click.option("--retry-errors", is_flag=True, help="Ask again what failed for good."),
+        click.option("--new", is_flag=True, help="A new run, also where one is unfinished."),
+        click.option("--resume", "--run", metavar="RUN", help="The run to go on with."),
+        click.option("-j", "concurrency", type=click.IntRange(min=1), default=16, show_default=True,
+                     help="How many calls at once."),
+        click.option("--limit", type=click.IntRange(min=1), help="At most so many sessions and pairs."),
+        click.option("-c", "--config", "config_path", type=click.Path(path_type=Path),
+                     help=f"The config (default: {DEFAULT_CONFIG}, else the embedded one)."),
+    ):  # fmt: skip
+        command = decorator(command)
+    return shared_options(command)
+
+
+@click.command("run")
+@stage_options
+@click.pass_context
+def run_command(ctx: click.Context, /, **options: Any) -> None:
+    """Simulate sessions, judge every pair in both orders, verify, score; then report.
+
+    Without a config it runs synthetic models on the tasks that ship with this program: no key, no network.
+    It goes on with the newest run of the same config where that is not complete, and says so.
+
+    \b
+    Examples:
+      reward-audit run
+      reward-audit run -c audit.yaml -j 64
+      reward-audit run --resume latest --retry-errors
+    """
+    _stages(ctx, ("simulate", "judge", "verify", "score"), options)
+
+
+@click.command("simulate")
+@stage_options
+@click.pass_context
+def simulate_command(ctx: click.Context, /, **options: Any) -> None:
+    """Let every agent serve every task's simulated customer; stores sessions."""
+    _stages(ctx, ("simulate",), options)
+
+
+@click.command("judge")
+@stage_options
+@click.pass_context
+def judge_command(ctx: click.Context, /, **options: Any) -> None:
+    """Ask the judges about every pair of sessions, in both orders."""
+    _stages(ctx, ("judge",), options)
+
+
+@click.command("verify")
+@stage_options
+@click.pass_context
+def verify_command(ctx: click.Context, /, **options: Any) -> None:
+    """Check each session's final world, read-only; gives rewards and successes."""
+    _stages(ctx, ("verify",), options)
+
+
+def _stages(ctx: click.Context, stages: tuple[str, ...], options: dict[str, Any]) -> None:
+    from audit.doors.db import open_database
+    from audit.faces.progress import live_progress
+    from audit.pipeline.run import Order, run
+
+    settings = settings_of(ctx)
+    config = _config(options)
+    order = Order(
+        config=config,
+        stages=stages,
+        concurrency=options["concurrency"],
+        resume=options["resume"],
+        new=options["new"],
+        retry_errors=options["retry_errors"],
+        limit=options["limit"],
+    )
+    if options["dry_run"]:
+        _dry_run(order, settings.as_json)
+        return
+    _print_roles(config)
+    engine = open_database(settings.db, create=True)
+    try:
+        with live_progress() as tell:
+            ran = run(engine, order, tell, _announce)
+        _tell_outcome(ctx, engine, ran, settings.as_json, show_report=stages[-1] == "score")
+    except KeyboardInterrupt:
+        click.echo("stopped: what was done is stored; the same command goes on from there", err=True)
+        raise
+    finally:
+        engine.dispose()
+
+
+def _config(options: dict[str, Any]) -> "Config":
+    from audit.doors.config import load_config
+    from audit.doors.shipped import shipped
+
+    path = options["config_path"]
+    if path is None:
+        path = Path(DEFAULT_CONFIG) if Path(DEFAULT_CONFIG).exists() else shipped("data") / "embedded.yaml"
+    config, notes = load_config(path)
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
+    changes: dict[str, Any] = {}
+    if options["seed"] is not None:
+        profiles = [
+            profile.model_copy(update={"seed": options["seed"]}) if profile.seed is not None else profile
+            for profile in config.profiles
+        ]
+        changes |= {"seed": options["seed"], "profiles": profiles}
+    if options["max_tokens"] is not None:
+        changes["budget"] = config.budget.model_copy(update={"max_tokens": options["max_tokens"]})
+    return config.model_copy(update=changes)
+
+
+def _print_roles(config: "Config") -> None:
+    """Who answers where, before anything is spent; and what judge and user share."""
+    from audit.verbs.isolation import role_isolation
+
+    judges = [name for panel in config.judges for name in panel.members]
+    for role, names in (("user", [config.user]), ("agent", config.agents), ("judge", judges)):
+        for name in names:
+            profile = config.profile(name)
+            key = profile.api_key_env or ("a key in the file" if profile.api_key else "no key")
+            url = profile.base_url.partition("?")[0]
+            click.echo(f"{role:<6} {name}: {profile.model} at {url}, {key}", err=True)
+    for warning in role_isolation(config):
+        click.echo(f"warning: {warning}", err=True)
+
+
+def _announce(run: "Run", is_new: bool) -> None:
+    click.echo(f"{'run' if is_new else 'going on with run'} {run.run_id} ({run.status})", err=True)
+
+
+def _dry_run(order: "Order", as_json: bool) -> None:
+    from audit.faces.output import print_json
+    from audit.pipeline.estimate import estimate
+
+    found = estimate(order)
+    if as_json:
+        print_json(found)
+        return
+    for what, count in found.items():
+        click.echo(f"{what:<24} {'about ' if 'tokens' in what or 'simul' in what else ''}{count:,}")
+
+
+def _tell_outcome(ctx: click.Context, engine: Any, ran: "Ran", as_json: bool, *, show_report: bool) -> None:
+    from audit.faces.output import print_json
+    from audit.faces.report_text import print_report
+    from audit.pipeline.reporting import report
+
+    meter = ran.meter
+    found = {
+        "run_id": ran.run.run_id,
+        "status": ran.status,
+        "calls": meter.calls,
+        "errors": meter.errors,
+        "tokens": meter.tokens,
+        "calls_with_unknown_tokens": meter.unknown_tokens,
+    }
+    for note in meter.notes:
+        click.echo(f"note: {note}", err=True)
+    if as_json:
+        print_json(found)
+    else:
+        click.echo(", ".join(f"{name} {value}" for name, value in found.items()), err=True)
+        if show_report and ran.status == "complete":
+            print_report(report(engine, ran.run.run_id))
+    if ran.status != "complete" and show_report:
+        reason = {
+            "too_many_errors": "more calls failed than max_error_rate allows: --retry-errors asks them again",
+            "stopped": "not all is done: the same command goes on from there",
+        }[ran.status]
+        click.echo(f"incomplete: {reason}", err=True)
+        ctx.exit(EXIT_INCOMPLETE)

@@ -1,0 +1,177 @@
+"""One session: a simulated user talks to an agent, who acts on the session's own copy of the task's world."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from audit.doors.prompts import Prompt
+from audit.pipeline.calls import Read, log_of
+from audit.verbs.user_turn import UserTurn, read_user_turn
+from audit.words.calls import Message, Reply
+from audit.words.profiles import Endpoint
+from audit.words.records import JudgeLog
+from audit.words.tasks import Task
+
+GREETING = {"en": "Hello, how can I help you?", "zh": "您好，请问您需要什么？"}
+TOOL_ROUNDS = 12
+
+
+class Chat(Protocol):
+    """The door to models, as far as a conversation needs it."""
+
+    async def chat(
+        self,
+        endpoint: Endpoint,
+        messages: list[Message],
+        *,
+        tools: list[dict[str, Any]] | None = None,
+        response_schema: dict[str, Any] | None = None,
+        seed: int | None = None,
+    ) -> Reply: ...
+
+
+class Acts(Protocol):
+    """A world, as far as a conversation needs it."""
+
+    def call(self, name: str, arguments: str | dict[str, Any]) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Who takes part, and by which rules."""
+
+    run_id: str
+    session_id: str
+    task: Task
+    user: Endpoint
+    agent: Endpoint
+    user_prompt: Prompt
+    agent_prompt: Prompt
+    stop_tokens: tuple[str, ...]
+    max_turns: int
+    language: str
+    trial: int
+
+
+@dataclass(slots=True)
+class Conversation:
+    """What was said and done. `end_reason` and `fault` are set when it is over."""
+
+    parts: Parts
+    models: Chat
+    world: Acts
+    messages: list[Message] = field(default_factory=list)
+    logs: list[JudgeLog] = field(default_factory=list)
+    end_reason: str = "max_turns"
+    fault: str | None = None
+    error: str | None = None
+
+    async def hold(self) -> None:
+        """Turn by turn, until the user ends it, someone breaks, or the turns are used up."""
+        for _ in range(self.parts.task.max_turns or self.parts.max_turns):
+            turn = await self._user_speaks()
+            if turn is None:
+                return
+            if turn.text:
+                self.messages.append({"role": "user", "content": turn.text})
+                # Words before a stop token still reach the agent, and it may act on them.
+                if not await self._agent_acts():
+                    return
+            if turn.ended:
+                self.end_reason = "user_blocked" if "block" in turn.ended else "user_stop"
+                return
+
+    async def _user_speaks(self) -> UserTurn | None:
+        """The user's turn, asked for again once where it must not be delivered; NULL ends the session."""
+        told = (self.parts.task.goal, *self.parts.task.facts)
+        for attempt in (1, 2):
+            reply = await self._ask(self.parts.user, self.parts.user_prompt, self._as_user(), attempt)
+            if reply is None:
+                return None
+            turn = read_user_turn(reply.content or "", self.parts.stop_tokens, told)
+            if turn.problem is None:
+                return turn
+        self._end("simulator_fault", "simulator", f"the simulated user's turn was not usable: {turn.problem}")
+        return None
+
+    async def _agent_acts(self) -> bool:
+        """The agent's turn with all its tool calls; false where the session is over."""
+        tools = [tool.schema() for tool in self.parts.task.domain.tools]
+        system = self.parts.agent_prompt.fill(policy=self.parts.task.domain.policy)
+        for _ in range(TOOL_ROUNDS):
+            reply = await self._ask(
+                self.parts.agent, self.parts.agent_prompt, system + self.messages, 1, tools
+            )
+            if reply is None:
+                return False
+            said: Message = {"role": "assistant", "content": reply.content}
+            if not reply.tool_calls:
+                self.messages.append(said)
+                return True
+            self.messages.append(said | {"tool_calls": [_tidy(call) for call in reply.tool_calls]})
+            for call in reply.tool_calls:
+                self.messages.append(self._result_of(call))
+        self._end("tool_rounds", None, None)
+        return False
+
+    def _result_of(self, call: dict[str, Any]) -> Message:
+        function = call.get("function") or {}
+        result = self.world.call(str(function.get("name")), function.get("arguments") or "")
+        return {"role": "tool", "tool_call_id": call.get("id"), "content": result}
+
+    async def _ask(
+        self,
+        endpoint: Endpoint,
+        prompt: Prompt,
+        messages: list[Message],
+        attempt: int,
+        tools: list[dict[str, Any]] | None = None,
+    ) -> Reply | None:
+        """One call, logged; NULL where it failed, which is the gateway's fault and ends the session."""
+        seed = None if endpoint.seed is None else endpoint.seed + self.parts.trial
+        reply = await self.models.chat(endpoint, messages, tools=tools, seed=seed)
+        self.logs.append(
+            log_of(
+                reply,
+                Read(reply.status),
+                run_id=self.parts.run_id,
+                endpoint=endpoint,
+                prompt=prompt,
+                session_id=self.parts.session_id,
+                attempt=attempt,
+            )
+        )
+        if reply.status == "error":
+            self._end("gateway_error", "gateway", reply.error)
+            return None
+        return reply
+
+    def _as_user(self) -> list[Message]:
+        """The session as the user sees it: the agent's words are the other side's, tools are not seen."""
+        task = self.parts.task
+        finished, blocked = (*self.parts.stop_tokens, self.parts.stop_tokens[0])[:2]
+        messages = self.parts.user_prompt.fill(
+            goal=task.goal, facts=task.facts, finished=finished, blocked=blocked
+        )
+        messages.append({"role": "user", "content": GREETING[self.parts.language]})
+        for message in self.messages:
+            if message["role"] == "user":
+                messages.append({"role": "assistant", "content": message["content"]})
+            elif message["role"] == "assistant" and message["content"]:
+                messages.append({"role": "user", "content": message["content"]})
+        return messages
+
+    def _end(self, reason: str, fault: str | None, error: str | None) -> None:
+        self.end_reason, self.fault, self.error = reason, fault, error
+
+
+def _tidy(call: dict[str, Any]) -> dict[str, Any]:
+    """A tool call as it goes back to the gateway: id, type, name, arguments as text."""
+    function = call.get("function") or {}
+    arguments = function.get("arguments")
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
+    return {
+        "id": call.get("id"),
+        "type": "function",
+        "function": {"name": str(function.get("name")), "arguments": text},
+    }

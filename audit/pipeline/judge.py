@@ -1,0 +1,283 @@
+"""Judge: every pair of sessions asked in both orders, and every session how satisfied its customer can be."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from audit.doors import store, store_live, waiting
+from audit.doors.db import reading, writing
+from audit.pipeline.calls import Read, log_of, tokens_of
+from audit.pipeline.live import Live, gates_of
+from audit.pipeline.rows import mean_score, preference_or_null
+from audit.pipeline.work import Work
+from audit.verbs.gaps import judge_gap
+from audit.verbs.render import nonce, render_session
+from audit.verbs.satisfaction import read_satisfaction
+from audit.verbs.settle import preference_of, settle
+from audit.verbs.verdict import grammar, read_verdict
+from audit.verbs.vote import is_contested, vote
+from audit.words import clock
+from audit.words.config import Panel
+from audit.words.names import Answer, Order
+from audit.words.profiles import Endpoint
+from audit.words.records import JudgeLog
+from audit.words.text import as_json
+
+ORDERS: tuple[Order, Order] = ("AB", "BA")
+ATTEMPTS = 2
+GRAMMAR = grammar("json:0-5")
+_SIDE = {
+    "type": "object",
+    "properties": {"evidence": {"type": "string"}, "done": {"type": "boolean"}},
+    "required": ["evidence", "done"],
+    "additionalProperties": False,
+}
+# Evidence before verdict: measured to lift a small judge from 60% right with 80% flips to 97% with 5%.
+PAIR_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "first": _SIDE,
+        "second": _SIDE,
+        "score_first": {"type": "number"},
+        "score_second": {"type": "number"},
+        "winner": {"type": "string", "enum": ["first", "second", "tie"]},
+    },
+    "required": ["first", "second", "score_first", "score_second", "winner"],
+    "additionalProperties": False,
+}
+SATISFACTION_SCHEMA = {
+    "type": "object",
+    "properties": _SIDE["properties"] | {"satisfaction": {"type": "number"}},  # type: ignore[operator]
+    "required": ["evidence", "done", "satisfaction"],
+    "additionalProperties": False,
+}
+
+
+class Heard(NamedTuple):
+    """What one judge answered in one order; scores by side."""
+
+    order: Order
+    answer: Answer
+    score_a: float | None
+    score_b: float | None
+
+
+class Judged(NamedTuple):
+    """One judged pair, with its new calls."""
+
+    update: store_live.JudgmentUpdate
+    logs: list[JudgeLog]
+
+
+class Satisfied(NamedTuple):
+    """One session's answered satisfaction question."""
+
+    session_id: str
+    satisfaction: float | None
+    logs: list[JudgeLog]
+
+
+async def judge(live: Live) -> None:
+    """Ask what is not answered yet: pairs first, then the satisfaction question."""
+    await _judge_pairs(live)
+    await _ask_satisfaction(live)
+
+
+async def _judge_pairs(live: Live) -> None:
+    run_id = live.run.run_id
+    with reading(live.engine) as connection:
+        total = waiting.count_unjudged(connection, run_id, live.retry_errors)
+
+    def keep(judged: list[Judged]) -> None:
+        with writing(live.engine) as connection:
+            store.add_logs(connection, [log for one in judged for log in one.logs])
+            store_live.set_judgments(connection, [one.update for one in judged])
+        for one in judged:
+            live.meter.count(one.logs)
+
+    asking = Asking(live)
+    live.meter.begin("judge", total if live.limit is None else min(total, live.limit))
+    pairs = _unjudged(live)
+    await Work(asking.pair, keep, concurrency=live.concurrency, may_go_on=live.may_go_on).through(pairs)
+
+
+def _unjudged(live: Live) -> Iterator[dict[str, Any]]:
+    """The pairs to be judged, read from the database as they are needed."""
+    after, left = "", live.limit
+    while left is None or left > 0:
+        with reading(live.engine) as connection:
+            size = 200 if left is None else min(200, left)
+            found = waiting.unjudged(connection, live.run.run_id, after, size, live.retry_errors)
+        if not found:
+            return
+        yield from found
+        after = found[-1]["pair_id"]
+        left = None if left is None else left - len(found)
+
+
+async def _ask_satisfaction(live: Live) -> None:
+    with reading(live.engine) as connection:
+        asked_of = waiting.unasked_satisfaction(connection, live.run.run_id, live.retry_errors)[: live.limit]
+
+    def keep(found: list[Satisfied]) -> None:
+        with writing(live.engine) as connection:
+            store.add_logs(connection, [log for one in found for log in one.logs])
+            store_live.set_satisfaction(connection, [(one.satisfaction, one.session_id) for one in found])
+        for one in found:
+            live.meter.count(one.logs)
+
+    asking = Asking(live)
+    live.meter.begin("satisfaction", len(asked_of))
+    await Work(asking.session, keep, concurrency=live.concurrency, may_go_on=live.may_go_on).through(asked_of)
+
+
+class Asking:
+    """How a pair, or a session, is put to the judges of a run."""
+
+    def __init__(self, live: Live) -> None:
+        self.live = live
+        self.hidden = live.hidden()
+        self.gates = gates_of(live.config)
+        self.pair_prompt = live.prompt("judge_pair")
+        self.session_prompt = live.prompt("satisfaction")
+
+    async def pair(self, pair: dict[str, Any]) -> Judged:
+        """Both orders to each member of the gate's panel; the later ones only where the rule says so."""
+        panel = self.gates[pair["gate"]]
+        sides = {side: self._rendered(pair[f"transcript_{side}"]) for side in ("a", "b")}
+        logs: list[JudgeLog] = []
+        heard: list[list[Heard]] = []
+        for number, name in enumerate(panel.members):
+            if number == 1 and panel.escalate == "contested" and not self._contested(heard[0], panel):
+                break
+            endpoint = self.live.endpoint(name)
+            heard.append([await self._order(pair, sides, endpoint, order, logs) for order in ORDERS])
+        return Judged(_update(pair, panel, heard, logs), logs)
+
+    async def session(self, session: dict[str, Any]) -> Satisfied:
+        """The pointwise question, to the first judge."""
+        endpoint = self.live.endpoint(self.live.config.judges[0].members[0])
+        rendered = self._rendered(session["transcript_json"])
+        source = json.loads(session["source_json"] or "{}")
+        messages = self.session_prompt.fill(
+            goal=source.get("goal", ""),
+            policy=source.get("policy", ""),
+            nonce=nonce(rendered),
+            session=rendered,
+        )
+        logs: list[JudgeLog] = []
+        value = None
+        for attempt in range(1, ATTEMPTS + 1):
+            reply = await self.live.models.chat(
+                endpoint, messages, response_schema=SATISFACTION_SCHEMA, seed=endpoint.seed
+            )
+            found = read_satisfaction(reply.content, is_cut=reply.status == "truncated")
+            status = "error" if reply.status == "error" else found.status
+            logs.append(
+                log_of(
+                    reply,
+                    Read(status, found.parsed_json),
+                    run_id=self.live.run.run_id,
+                    endpoint=endpoint,
+                    prompt=self.session_prompt,
+                    session_id=session["session_id"],
+                    attempt=attempt,
+                )
+            )
+            value = found.value
+            if reply.status == "error" or value is not None:
+                break
+        return Satisfied(session["session_id"], value, logs)
+
+    async def _order(
+        self,
+        pair: dict[str, Any],
+        sides: dict[str, str],
+        endpoint: Endpoint,
+        order: Order,
+        logs: list[JudgeLog],
+    ) -> Heard:
+        """One order to one judge, asked once more where the reply cannot be read."""
+        kept = pair["kept"].get((endpoint.name, order))
+        if kept is not None:
+            return _read_reply(kept["raw_output"], kept["finish_reason"], order)[0]
+        first, second = (sides["a"], sides["b"]) if order == "AB" else (sides["b"], sides["a"])
+        source = json.loads(pair["source_json"] or "{}")
+        messages = self.pair_prompt.fill(
+            goal=source.get("goal", ""),
+            policy=source.get("policy", ""),
+            nonce=nonce(first, second),
+            first=first,
+            second=second,
+        )
+        heard = Heard(order, "missing", None, None)
+        tried = pair["attempts"].get((endpoint.name, order), 0)
+        for attempt in range(tried + 1, tried + ATTEMPTS + 1):
+            heard, log = await self._once(pair, endpoint, order, messages, attempt)
+            logs.append(log)
+            if heard.answer != "unreadable":
+                break
+        return heard
+
+    async def _once(
+        self, pair: dict[str, Any], endpoint: Endpoint, order: Order, messages: list[Any], attempt: int
+    ) -> tuple[Heard, JudgeLog]:
+        seed = None if endpoint.seed is None else endpoint.seed + pair["trial"]
+        reply = await self.live.models.chat(endpoint, messages, response_schema=PAIR_SCHEMA, seed=seed)
+        if reply.status == "error":
+            heard, read = Heard(order, "failed", None, None), Read("error")
+        else:
+            heard, read = _read_reply(reply.content, reply.finish_reason, order)
+        log = log_of(
+            reply,
+            read,
+            run_id=self.live.run.run_id,
+            endpoint=endpoint,
+            prompt=self.pair_prompt,
+            pair_id=pair["pair_id"],
+            order=order,
+            attempt=attempt,
+        )
+        return heard, log
+
+    def _contested(self, heard: Sequence[Heard], panel: Panel) -> bool:
+        settled = settle(heard[0].answer, heard[1].answer, self.live.run.swap_rule)
+        gap = judge_gap(mean_score([h.score_a for h in heard]), mean_score([h.score_b for h in heard]))
+        return is_contested(settled, gap, panel.contested_below)
+
+    def _rendered(self, transcript_json: str | None) -> str:
+        return render_session(json.loads(transcript_json or "[]"), self.hidden)
+
+
+def _read_reply(content: str | None, finish_reason: str | None, order: Order) -> tuple[Heard, Read]:
+    verdict = read_verdict(content, GRAMMAR, finish_reason)
+    preference = preference_of(verdict.choice, order)
+    scores = (verdict.score_first, verdict.score_second)
+    score_a, score_b = scores if order == "AB" else (scores[1], scores[0])
+    parsed = None if verdict.parsed is None else as_json(verdict.parsed)
+    heard = Heard(order, preference or "unreadable", score_a, score_b)
+    return heard, Read(verdict.status, parsed, verdict.choice, preference)
+
+
+def _update(
+    pair: dict[str, Any], panel: Panel, heard: list[list[Heard]], logs: list[JudgeLog]
+) -> store_live.JudgmentUpdate:
+    ab, ba = (vote([member[index].answer for member in heard], panel.vote) for index in (0, 1))
+    told = [one for member in heard for one in member]
+    tokens = [_added(old, new) for old, new in zip(pair["tokens"], tokens_of(logs), strict=True)]
+    return store_live.JudgmentUpdate(
+        pref_ab=preference_or_null(ab),
+        pref_ba=preference_or_null(ba),
+        judge_score_a=mean_score([one.score_a for one in told]),
+        judge_score_b=mean_score([one.score_b for one in told]),
+        prompt_tokens=tokens[0],
+        completion_tokens=tokens[1],
+        total_tokens=tokens[2],
+        judged_at=clock.now(),
+        pair_id=pair["pair_id"],
+    )
+
+
+def _added(old: int | None, new: int | None) -> int | None:
+    """Tokens of earlier attempts and of new ones; `old` is 0 where there were none."""
+    return None if old is None or new is None else old + new

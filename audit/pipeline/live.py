@@ -1,0 +1,136 @@
+"""What the live stages share: the run, its config, its tasks, the models, and what was used up so far."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Engine
+
+from audit.doors.llm import Models
+from audit.doors.prompts import Prompt, prompt
+from audit.verbs.gaps import GAUGE, SCORES, BucketSet, buckets_from_text
+from audit.verbs.render import Hidden
+from audit.words.config import Config, Panel, Profile
+from audit.words.profiles import Endpoint
+from audit.words.records import JudgeLog, Run
+from audit.words.tasks import Task
+
+
+@dataclass(slots=True)
+class Meter:
+    """Counts of this process: calls, tokens where they are known, failed calls; and who wants to know."""
+
+    calls: int = 0
+    tokens: int = 0
+    unknown_tokens: int = 0
+    errors: int = 0
+    stage: str = ""
+    done: int = 0
+    total: int = 0
+    notes: list[str] = field(default_factory=list)
+    tell: Callable[["Meter"], None] = lambda _meter: None
+
+    def begin(self, stage: str, total: int) -> None:
+        """A stage begins with so many units to do."""
+        self.stage, self.total, self.done = stage, total, 0
+        self.tell(self)
+
+    def note(self, text: str) -> None:
+        """Something the user should be told at the end; the first few are enough."""
+        if len(self.notes) < 20:
+            self.notes.append(text)
+
+    def count(self, logs: list[JudgeLog]) -> None:
+        """One unit is done, with these calls."""
+        self.done += 1
+        self.calls += len(logs)
+        for log in logs:
+            self.errors += log.parse_status == "error"
+            if log.total_tokens is None:
+                self.unknown_tokens += 1
+            else:
+                self.tokens += log.total_tokens
+        self.tell(self)
+
+
+@dataclass(slots=True)
+class Live:
+    """One live run under way."""
+
+    engine: Engine
+    run: Run
+    config: Config
+    tasks: list[Task]
+    models: Models
+    concurrency: int
+    meter: Meter = field(default_factory=Meter)
+    limit: int | None = None
+    retry_errors: bool = False
+
+    def endpoint(self, name: str) -> Endpoint:
+        """The endpoint of a profile."""
+        return endpoint_of(self.config.profile(name))
+
+    def prompt(self, name: str) -> Prompt:
+        """A template in the run's language."""
+        return prompt(name, self.config.language)
+
+    def hidden(self) -> Hidden:
+        """What a judge must not see."""
+        profiles = self.config.profiles
+        names = {profile.name for profile in profiles} | {profile.model for profile in profiles}
+        return Hidden(names, self.config.stop_tokens)
+
+    def may_go_on(self) -> bool:
+        """Is there budget left?"""
+        most = self.config.budget.max_tokens
+        return most is None or self.meter.tokens < most
+
+    def id_tail(self) -> str:
+        """What the ids of the run's sessions and pairs begin with."""
+        return self.run.run_id[-8:]
+
+
+def endpoint_of(profile: Profile) -> Endpoint:
+    """A profile of the config as the door to models takes it."""
+    return Endpoint(
+        name=profile.name,
+        base_url=profile.base_url,
+        api_key_env=key_name(profile),
+        model=profile.model,
+        role=profile.role,
+        temperature=profile.temperature,
+        max_tokens=profile.max_tokens,
+        seed=profile.seed,
+        timeout_s=profile.timeout_s,
+        attempts=profile.attempts,
+        rpm=profile.rpm,
+        tpm=profile.tpm,
+        concurrency=profile.concurrency,
+        extra=dict(profile.extra),
+    )
+
+
+def key_name(profile: Profile) -> str | None:
+    """Under which name the profile's key is handed to the door: its variable, or a name of its own."""
+    return profile.api_key_env or (f"key of {profile.name}" if profile.api_key is not None else None)
+
+
+def buckets_of(config: Config) -> BucketSet:
+    """The bucket set that the config names; `gap_source: judge` implies `scores`."""
+    if config.buckets is not None:
+        return buckets_from_text(config.buckets, config.near)
+    return SCORES if config.gap_source == "judge" else GAUGE
+
+
+def gates_of(config: Config) -> dict[str, Panel]:
+    """Gate -> its panel."""
+    return {panel.gate: panel for panel in config.judges}
+
+
+def public_config(config: Config) -> dict[str, Any]:
+    """The config without secrets, as it is stored and hashed."""
+    found = config.model_dump(mode="json", exclude={"profiles": {"__all__": {"api_key"}}})
+    for profile in found["profiles"]:
+        profile["base_url"] = profile["base_url"].partition("?")[0].rpartition("@")[2]
+    return found

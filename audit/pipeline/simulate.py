@@ -1,0 +1,129 @@
+"""Simulate: each agent serves each task's customer, each trial on a world of its own."""
+
+import asyncio
+import hashlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from audit.doors import store, store_live, waiting
+from audit.doors.db import reading, writing
+from audit.doors.world import World
+from audit.pipeline.calls import tokens_of
+from audit.pipeline.conversation import Conversation, Parts
+from audit.pipeline.live import Live
+from audit.pipeline.work import Work
+from audit.words import clock
+from audit.words.records import JudgeLog, Session
+from audit.words.tasks import Task
+from audit.words.text import as_json
+
+
+class Planned(NamedTuple):
+    """One session to be held."""
+
+    task: Task
+    agent: str
+    trial: int
+
+
+class Held(NamedTuple):
+    """One session that was held, with its calls."""
+
+    session: Session
+    logs: list[JudgeLog]
+
+
+async def simulate(live: Live) -> None:
+    """Hold every session that is not stored yet, and again those that the gateway broke."""
+    with reading(live.engine) as connection:
+        stored = waiting.session_faults(connection, live.run.run_id)
+    planned = [item for item in plan(live) if stored.get(session_id_of(live, item), "gateway") == "gateway"][
+        : live.limit
+    ]
+    live.meter.begin("simulate", len(planned))
+
+    def keep(held: list[Held]) -> None:
+        with writing(live.engine) as connection:
+            store_live.save_sessions(connection, [one.session for one in held])
+            store.add_logs(connection, [log for one in held for log in one.logs])
+        for one in held:
+            live.meter.count(one.logs)
+
+    async def hold(item: Planned) -> Held:
+        return await _hold(live, item)
+
+    await Work(hold, keep, concurrency=live.concurrency, may_go_on=live.may_go_on).through(planned)
+
+
+def plan(live: Live) -> Iterator[Planned]:
+    """Every session of the run, task by task."""
+    for task in live.tasks:
+        for trial in range(live.config.trials):
+            for agent in live.config.agents:
+                yield Planned(task, agent, trial)
+
+
+def session_id_of(live: Live, item: Planned) -> str:
+    """The same id whenever the same session is planned in the run."""
+    digest = hashlib.blake2b(
+        as_json([item.task.task_id, item.task.fingerprint, item.agent, item.trial]).encode(), digest_size=8
+    )
+    return f"{live.id_tail()}-s{digest.hexdigest()}"
+
+
+async def _hold(live: Live, item: Planned) -> Held:
+    config = live.config
+    session_id = session_id_of(live, item)
+    parts = Parts(
+        run_id=live.run.run_id,
+        session_id=session_id,
+        task=item.task,
+        user=live.endpoint(config.user),
+        agent=live.endpoint(item.agent),
+        user_prompt=live.prompt("simulated_user"),
+        agent_prompt=live.prompt("agent"),
+        stop_tokens=tuple(config.stop_tokens),
+        max_turns=config.max_turns,
+        language=config.language,
+        trial=item.trial,
+    )
+    world = await asyncio.to_thread(World, item.task)
+    with world:
+        conversation = Conversation(parts, live.models, world)
+        await conversation.hold()
+        state = world.snapshot()
+    return Held(_session(live, item, session_id, conversation, as_json(state)), conversation.logs)
+
+
+def _session(live: Live, item: Planned, session_id: str, held: Conversation, state_json: str) -> Session:
+    agent_logs = [log for log in held.logs if log.role == "agent"]
+    tokens = tokens_of(agent_logs)
+    task = item.task
+    now = clock.now()
+    return Session(
+        session_id=session_id,
+        run_id=live.run.run_id,
+        task_id=task.task_id,
+        category=task.category,
+        task_fingerprint=task.fingerprint,
+        agent=item.agent,
+        trial=item.trial,
+        transcript_json=as_json(held.messages),
+        end_reason=held.end_reason,
+        final_state_json=state_json,
+        reward=None,
+        success=None,
+        checks_json=None,
+        label_source=None,
+        satisfaction=None,
+        judge_flip=None,
+        fault=held.fault,
+        error=held.error,
+        source_json=as_json({"goal": task.goal, "policy": task.domain.policy}),
+        prompt_tokens=tokens[0],
+        completion_tokens=tokens[1],
+        total_tokens=tokens[2],
+        simulated_at=now,
+        verified_at=None,
+        created_at=now,
+    )

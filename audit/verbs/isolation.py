@@ -1,0 +1,45 @@
+"""Role isolation: a judge that is the simulated user's twin is no second opinion."""
+
+import re
+
+from audit.words.config import Config, Profile
+
+
+def role_isolation(config: Config) -> list[str]:
+    """A sentence for each thing that a judge shares with the simulated user, or with an agent it judges."""
+    user = config.profile(config.user)
+    judges = [
+        config.profile(name) for name in dict.fromkeys(n for panel in config.judges for n in panel.members)
+    ]
+    warnings = []
+    for judge in judges:
+        if judge.model == user.model:
+            warnings.append(
+                f"judge {judge.name} and simulated user {user.name} are the same model {judge.model}"
+            )
+        elif family(judge.model) == family(user.model):
+            warnings.append(
+                f"judge {judge.name} and simulated user {user.name} are of one family, {family(judge.model)}"
+            )
+        if judge.temperature is not None and judge.temperature == user.temperature:
+            warnings.append(
+                f"judge {judge.name} and simulated user {user.name} have the same temperature "
+                f"{judge.temperature:g}: one wants to be steady, the other varied"
+            )
+        warnings += [_own_judge(judge, config.profile(agent)) for agent in config.agents if
+                     config.profile(agent).model == judge.model]  # fmt: skip
+    return warnings
+
+
+def family(model: str) -> str:
+    """The vendor's line of a model, from its name: its first letters, after a vendor's prefix.
+
+    `openai/gpt-4o-mini` and `gpt-5` are `gpt`; `claude-3-haiku` is `claude`; `Qwen2.5-7B` is `qwen`.
+    """
+    name = model.rpartition("/")[2].lower()
+    found = re.match(r"[a-z]+", name)
+    return found[0] if found else name
+
+
+def _own_judge(judge: Profile, agent: Profile) -> str:
+    return f"judge {judge.name} judges agent {agent.name}, which is the same model {judge.model}"

@@ -1,0 +1,89 @@
+"""A transcript as a judge may see it: what was said and done, and nothing that tells who did it."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+
+from audit.words.calls import Message
+
+# A line of a message never begins like a line of ours.
+_CONTINUED = "\n    "
+_THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
+
+
+def render_session(messages: Sequence[Message], hidden: "Hidden") -> str:
+    """The lines of a session; one for each thing said, each call of a tool, and each result.
+
+    System messages are left out: they hold what only one side was told.
+    """
+    lines: list[str] = []
+    names: dict[str, str] = {}
+    for message in messages:
+        role = message.get("role")
+        if role == "user":
+            _say(lines, "customer", message, hidden)
+        elif role == "assistant":
+            _say(lines, "agent", message, hidden)
+            for call in message.get("tool_calls") or ():
+                function = call.get("function") or {}
+                name = str(function.get("name"))
+                names[str(call.get("id"))] = name
+                lines.append(f"agent calls {name}({_one_line(hidden.cover(_arguments(function)))})")
+        elif role == "tool":
+            name = names.get(str(message.get("tool_call_id")), str(message.get("name") or "tool"))
+            lines.append(f"result of {name}: {_inside(hidden.cover(_text(message)))}")
+    return "\n".join(lines)
+
+
+class Hidden:
+    """Words that would tell a judge who is before it: agents' and models' names, stop tokens."""
+
+    def __init__(self, names: Iterable[str], stop_tokens: Iterable[str]) -> None:
+        """A name counts as a whole word in any case; one of one or two characters is no name to look for."""
+        words = sorted({name for name in names if len(name) > 2}, key=len, reverse=True)
+        pattern = "|".join(re.escape(word) for word in words)
+        self._names = re.compile(rf"(?<![\w-])(?:{pattern})(?![\w-])", re.IGNORECASE) if words else None
+        self._tokens = tuple(stop_tokens)
+
+    def cover(self, text: str) -> str:
+        """The text without stop tokens, names put as `[name]`."""
+        for token in self._tokens:
+            text = text.replace(token, "")
+        return self._names.sub("[name]", text) if self._names else text
+
+
+def nonce(*parts: str) -> str:
+    """A mark for one call, 16 hex digits, that no text inside can carry: it is made from that very text."""
+    digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+    for start in range(0, 48, 16):
+        mark = digest[start : start + 16]
+        if not any(mark in part for part in parts):
+            return mark
+    return hashlib.sha256(digest.encode()).hexdigest()[:16]
+
+
+def _say(lines: list[str], who: str, message: Message, hidden: Hidden) -> None:
+    said = hidden.cover(_THINKING.sub("", _text(message))).strip()
+    if said:
+        lines.append(f"{who}: {_inside(said)}")
+
+
+def _text(message: Message) -> str:
+    content = message.get("content")
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return "" if content is None else str(content)
+
+
+def _arguments(function: Message) -> str:
+    found = function.get("arguments")
+    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+
+
+def _inside(text: str) -> str:
+    return _CONTINUED.join(text.splitlines())
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.splitlines())

@@ -1,0 +1,246 @@
+"""What `audit.yaml` may say. No type is guessed, no unknown key is taken, every fault is told at once."""
+
+import difflib
+import types
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+)
+
+from audit.words.errors import BadFile
+from audit.words.names import SUCCESS_AT, GapScope, GapSource
+
+KNOWN_ROLES = ("simulated_user", "agent", "llm_judge")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Profile(_Strict):
+    """One model behind one gateway. Roles other than ours are kept and passed over."""
+
+    name: Annotated[str, Field(min_length=1)]
+    base_url: Annotated[str, Field(min_length=1)]
+    model: Annotated[str, Field(min_length=1)]
+    role: str
+    api_key_env: str | None = None
+    api_key: SecretStr | None = None
+    temperature: Annotated[float, Field(ge=0)] | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    seed: int | None = None
+    timeout_s: Annotated[float, Field(gt=0)] = 120.0
+    attempts: Annotated[int, Field(ge=1)] = 4
+    rpm: Annotated[float, Field(gt=0)] | None = None
+    tpm: Annotated[float, Field(gt=0)] | None = None
+    concurrency: Annotated[int, Field(ge=1)] | None = None
+    extra: dict[str, Any] = {}
+
+    @field_validator("api_key", mode="before")
+    @classmethod
+    def _hide(cls, value: object) -> object:
+        # Wrapped before anything can fail, so that no message shows it.
+        return SecretStr(value) if isinstance(value, str) else value
+
+
+class Panel(_Strict):
+    """Several judges that vote as one gate. `escalate: contested` asks the later ones only where needed."""
+
+    members: Annotated[list[str], Field(min_length=1)]
+    name: str | None = None
+    vote: Literal["majority", "unanimous"] = "majority"
+    escalate: Literal["always", "contested"] = "always"
+    contested_below: Annotated[float, Field(ge=0)] = 1.0
+
+    @property
+    def gate(self) -> str:
+        """The gate's name in the database."""
+        if self.name is not None:
+            return self.name
+        return self.members[0] if len(self.members) == 1 else f"panel({'+'.join(self.members)})"
+
+
+class Threshold(_Strict):
+    """One limit of the command `gate`: by the value itself or a bound of its interval."""
+
+    max: float | None = None
+    min: float | None = None
+    by: Literal["value", "lower", "upper"] = "value"
+
+
+class Budget(_Strict):
+    """What a run may use; reached, it stops resumable with exit code 4."""
+
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+
+
+class Config(_Strict):
+    """A whole audit: who simulates, who acts, who judges, on which tasks, and how it is scored."""
+
+    name: str = "audit"
+    profiles: Annotated[list[Profile], Field(min_length=1)]
+    agents: Annotated[list[str], Field(min_length=2)]
+    user: str
+    judges: list[Panel]
+    tasks: list[str] = []
+    trials: Annotated[int, Field(ge=1)] = 1
+    pairs: Literal["all", "adjacent"] | list[list[str]] = "all"
+    swap_rule: Literal["both_agree", "net_vote"] = "both_agree"
+    gap_source: GapSource = "agent"
+    gap_scope: GapScope = "run"
+    buckets: str | None = None
+    near: float | None = None
+    satisfied_at: Annotated[float, Field(ge=0, le=1)] = 0.8
+    success_at: float = SUCCESS_AT
+    language: Literal["en", "zh"] = "en"
+    seed: int = 0
+    max_turns: Annotated[int, Field(ge=1)] = 20
+    stop_tokens: Annotated[list[str], Field(min_length=1)] = ["<finished>", "<blocked>", "###STOP###"]
+    llm_labels_count: bool = False
+    max_error_rate: Annotated[float, Field(ge=0, le=1)] = 0.05
+    budget: Budget = Budget()
+    gate: dict[str, Threshold] = {}
+
+    @field_validator("judges", mode="before")
+    @classmethod
+    def _panels(cls, value: object) -> object:
+        """A name, a panel, or a list of both: each is a gate."""
+        items = value if isinstance(value, list) else [value]
+        return [{"members": [item]} if isinstance(item, str) else item for item in items]
+
+    @field_validator("tasks", mode="before")
+    @classmethod
+    def _listed(cls, value: object) -> object:
+        return [value] if isinstance(value, str) else value
+
+    def profile(self, name: str) -> Profile:
+        """The profile with this name."""
+        return next(profile for profile in self.profiles if profile.name == name)
+
+    def agent_pairs(self) -> list[tuple[str, str]]:
+        """The pairs of agents to be judged, side A first."""
+        agents = self.agents
+        if self.pairs == "adjacent":
+            return list(pairwise(agents))
+        if isinstance(self.pairs, list):
+            return [(pair[0], pair[1]) for pair in self.pairs]
+        return [(a, b) for i, a in enumerate(agents) for b in agents[i + 1 :]]
+
+
+def check_config(found: Any, file: str) -> Config:
+    """The config that a file holds. Raises BadFile with every fault, each with its key path."""
+    if not isinstance(found, dict):
+        raise BadFile(file, "", "expected keys such as `profiles:` and `agents:` at the top")
+    faults: list[str] = []
+    config = None
+    try:
+        config = Config.model_validate(found)
+    except ValidationError as error:
+        faults = [_fault(item) for item in error.errors(include_url=False)]
+    faults += _name_faults(found)
+    if config is None or faults:
+        raise BadFile(file, "", "; ".join(faults))
+    return config
+
+
+def _name_faults(found: dict[str, Any]) -> list[str]:
+    """Names that lead nowhere. Looks at the file as it is, so that they are told beside every other fault."""
+    listed = found.get("profiles")
+    profiles = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+    names = [item["name"] for item in profiles if isinstance(item.get("name"), str)]
+    roles = {item.get("name"): item.get("role") for item in profiles if isinstance(item.get("name"), str)}
+    faults = [f"profiles: the name {name!r} stands twice" for name in _twice(names)]
+    for path, name, role in _wanted(found):
+        if name not in roles:
+            faults.append(f"{path}: there is no profile {name!r}{_nearest(name, roles)}")
+        elif roles[name] != role:
+            faults.append(f"{path}: profile {name!r} has the role {roles[name]!r}, not {role!r}")
+    agents = [agent for agent in _list(found.get("agents")) if isinstance(agent, str)]
+    faults += [f"agents: {name!r} stands twice" for name in _twice(agents)]
+    for index, pair in enumerate(_list(found.get("pairs"))):
+        if isinstance(pair, list) and (len(pair) != 2 or pair[0] == pair[1]):
+            faults.append(f"pairs[{index}]: expected two different agents, found {pair}")
+        faults += [
+            f"pairs[{index}]: {name!r} is none of the agents{_nearest(str(name), agents)}"
+            for name in _list(pair)
+            if name not in agents
+        ]
+    return faults
+
+
+def _wanted(found: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """(key path, profile name, role) of every profile that the file refers to."""
+    for index, name in enumerate(_list(found.get("agents"))):
+        if isinstance(name, str):
+            yield f"agents[{index}]", name, "agent"
+    if isinstance(found.get("user"), str):
+        yield "user", found["user"], "simulated_user"
+    judges = found.get("judges")
+    for panel in judges if isinstance(judges, list) else [judges]:
+        members = (
+            [panel] if isinstance(panel, str) else panel.get("members") if isinstance(panel, dict) else []
+        )
+        for name in _list(members):
+            if isinstance(name, str):
+                yield "judges", name, "llm_judge"
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _twice(names: list[str]) -> list[str]:
+    return sorted({name for name in names if names.count(name) > 1})
+
+
+def _fault(item: Any) -> str:
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in item["loc"]).lstrip(".")
+    kind = item["type"]
+    if kind == "extra_forbidden":
+        return f"{path}: unknown key{_nearest(str(item['loc'][-1]), _keys_at(item['loc'][:-1]))}"
+    if kind == "missing":
+        return f"{path}: is missing"
+    if kind == "value_error":
+        message = str(item["msg"]).removeprefix("Value error, ")
+        return f"{path}: {message}" if path else message
+    shown = "a secret" if path.endswith("api_key") else repr(item["input"])[:60]
+    wanted = (
+        "text: put it in quotes"
+        if kind == "string_type"
+        else str(item["msg"]).removeprefix("Input should be ")
+    )
+    return f"{path}: expected {wanted}, found {shown}"
+
+
+def _nearest(word: str, known: Any) -> str:
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def _keys_at(path: tuple[Any, ...]) -> list[str]:
+    """The keys that are known where a path of the config leads."""
+    model: type[BaseModel] = Config
+    for part in path:
+        if isinstance(part, int) or part not in model.model_fields:
+            continue
+        model = _model_in(model.model_fields[part].annotation) or model
+    return list(model.model_fields)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    if get_origin(annotation) in (list, dict, Union, types.UnionType, Annotated):
+        for inner in get_args(annotation):
+            found = _model_in(inner)
+            if found is not None:
+                return found
+    return None

@@ -1,0 +1,64 @@
+"""A live run's surroundings: a small config, its tasks, and a gateway in a thread of its own."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from server import ChatServer, Say
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def config_file(tmp_path: Path) -> Callable[..., Path]:
+    """Writes the embedded config, its tasks by their whole path, with `changes` to its top keys."""
+
+    def write(**changes: Any) -> Path:
+        embedded = CHECKOUT / "data" / "embedded.yaml"
+        config = yaml.safe_load(embedded.read_text(encoding="utf-8"))
+        config |= {"tasks": [str(embedded.parent / task) for task in config["tasks"]]} | changes
+        path = tmp_path / "audit.yaml"
+        path.write_text(yaml.safe_dump(config), encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def few_tasks(tmp_path: Path) -> str:
+    """A task folder with the first three tasks of the web shop."""
+    source = CHECKOUT / "data" / "tasks" / "shop"
+    folder = tmp_path / "few"
+    folder.mkdir()
+    for name in ("domain.yaml", "world.sql"):
+        (folder / name).write_text((source / name).read_text(encoding="utf-8"), encoding="utf-8")
+    listed = yaml.safe_load((source / "tasks.yaml").read_text(encoding="utf-8"))
+    text = yaml.safe_dump([task for task in listed if task["category"] != "query"][:3], allow_unicode=True)
+    (folder / "tasks.yaml").write_text(text, encoding="utf-8")
+    return str(folder)
+
+
+@pytest.fixture
+def gateway() -> Iterator[Callable[..., ChatServer]]:
+    """Starts a server in a thread, which answers each request's body as it is told."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    started: list[ChatServer] = []
+
+    def start(answer: Callable[[dict[str, Any]], Say]) -> ChatServer:
+        server = ChatServer(answer=answer)
+        asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result(10)
+        started.append(server)
+        return server
+
+    yield start
+    for server in started:
+        asyncio.run_coroutine_threadsafe(server.__aexit__(None, None, None), loop).result(10)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(10)
+    loop.close()
