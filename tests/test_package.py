@@ -112,5 +112,6 @@ def test_package_when_described_then_the_command_of_the_readme_is_its_entry_poin
         if line.startswith("Requires-Dist: ") and "extra ==" not in line
     ]
     assert sorted(line.removeprefix("Requires-Dist: ").split(">")[0] for line in required) == [
-        "alembic", "click", "json-repair", "orjson", "rich", "scipy", "sqlalchemy",
+        "aiolimiter", "alembic", "click", "jinja2", "json-repair", "jsonschema", "openai[aiohttp]", "orjson",
+        "pydantic", "pyyaml", "rich", "scipy", "sqlalchemy",
     ]  # fmt: skip

@@ -15,6 +15,9 @@ from audit.words.profiles import Endpoint
 from audit.words.records import JudgeLog, Run
 from audit.words.tasks import Task
 
+# As a profile's name such a word tells nothing of who is meant, and every transcript is full of them.
+_ROLE_WORDS = {"agent", "assistant", "customer", "judge", "user"}
+
 
 @dataclass(slots=True)
 class Meter:
@@ -79,7 +82,7 @@ class Live:
         """What a judge must not see."""
         profiles = self.config.profiles
         names = {profile.name for profile in profiles} | {profile.model for profile in profiles}
-        return Hidden(names, self.config.stop_tokens)
+        return Hidden(names - _ROLE_WORDS, self.config.stop_tokens)
 
     def may_go_on(self) -> bool:
         """Is there budget left?"""

@@ -11,35 +11,38 @@ from audit.verbs.settle import Settled, choice_of, is_consistent, preference_of,
 from audit.words.names import SWAP_RULES, Answer, Choice, Order, Preference, SwapRule
 
 ANSWERS: tuple[Answer, ...] = get_args(Answer)
-# Rows: the answer in order AB, columns: in order BA. `?` unreadable, `!` failed, `-` missing.
+# Rows: the answer in order AB, columns: in order BA. `?` unreadable, `!` failed, `-` missing, `s` split.
 # Cells: the preference, or i(ncomplete), u(nreadable), x = inconsistent.
 GRIDS: dict[SwapRule, str] = {
     "both_agree": """
-          A B t ? ! -
-        A A x x u i i
-        B x B x u i i
-        t x x t u i i
-        ? u u u u i i
-        ! i i i i i i
-        - i i i i i i
+          A B t ? ! - s
+        A A x x u i i x
+        B x B x u i i x
+        t x x t u i i x
+        ? u u u u i i u
+        ! i i i i i i i
+        - i i i i i i i
+        s x x x u i i x
         """,
     "net_vote": """
-          A B t ? ! -
-        A A x A A i i
-        B x B B B i i
-        t A B t u i i
-        ? A B u u i i
-        ! i i i i i i
-        - i i i i i i
+          A B t ? ! - s
+        A A x A A i i A
+        B x B B B i i B
+        t A B t u i i x
+        ? A B u u i i u
+        ! i i i i i i i
+        - i i i i i i i
+        s A B x u i i x
         """,
     "first_order": """
-          A B t ? ! -
-        A A A A A A A
-        B B B B B B B
-        t t t t t t t
-        ? u u u u u u
-        ! i i i i i i
-        - A B t u i i
+          A B t ? ! - s
+        A A A A A A A A
+        B B B B B B B B
+        t t t t t t t t
+        ? u u u u u u u
+        ! i i i i i i i
+        - A B t u i i x
+        s x x x x x x x
         """,
 }
 LETTERS: dict[str, Answer] = {
@@ -49,6 +52,7 @@ LETTERS: dict[str, Answer] = {
     "?": "unreadable",
     "!": "failed",
     "-": "missing",
+    "s": "split",
 }
 CELLS = {
     "A": Settled("A", None),
