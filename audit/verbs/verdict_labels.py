@@ -23,6 +23,7 @@ LABELS: dict[str, dict[str, Choice]] = {
 }  # fmt: skip
 
 _BRACKETED = re.compile(r"\\?\[ ?\\?\[\s{0,4}([^\[\]\n\\]{1,24})\\?\] ?\\?\]")
+_STRANGE = re.compile(r"\[\[\s?([AB12C](?:[<>=]{1,2}[AB])?|TIE|DRAW)\s?\]\]", re.IGNORECASE)
 _SINGLE = re.compile(r"\[\s?([AB]\s?(?:>{1,2}|=)\s?[AB])\s?\]")
 # What looks like a verdict and is none ([[D]], [[A<B]]) contradicts; a matrix or a wiki link ([[1, 0]]) does
 # not.
@@ -155,11 +156,22 @@ def _from_claims(claims: list[Claim], status: str, grammar: Grammar, why: str | 
 def read_output_ab(raw: str, grammar: Grammar) -> Verdict:
     """`Output (a)`: the whole reply, a line of its own, or a sentence that tells which is better. No ties."""
     text = answer_text(raw)
+    strange = strange_label(text)
+    if strange is not None:
+        return unreadable(f"'{strange}' is no verdict of this grammar", {"label": strange})
     whole = named(text)
     if whole is not None:
         return labelled(whole, text.strip())
     claims = [*line_claims(text, _output_line), *marked_claims(text, grammar, {}), *prose_claims(text)]
     return _from_claims(sorted(claims, key=_place), "ok", grammar)
+
+
+def strange_label(text: str) -> str | None:
+    """A verdict in double brackets, as other grammars write it: here it is a label that is not known."""
+    if "[[" not in text:
+        return None
+    found = _STRANGE.search(text)
+    return found[1].upper() if found else None
 
 
 def _place(claim: Claim) -> int:
@@ -174,6 +186,9 @@ def _output_line(line: str) -> Choice | None:
 def read_digit(raw: str, grammar: Grammar) -> Verdict:
     """`1`, `2`, `Tie` or `0` on a line of its own; a marked or told verdict where there is no such line."""
     text = answer_text(raw)
+    strange = strange_label(text)
+    if strange is not None:
+        return unreadable(f"'{strange}' is no verdict of this grammar", {"label": strange})
     claims = [*line_claims(text, _digit_line), *marked_claims(text, grammar, LABELS["digit"])]
     if claims:
         return _from_claims(sorted(claims, key=_place), "ok", grammar)

@@ -7,7 +7,7 @@ import orjson
 from audit.verbs.grammars import Grammar
 from audit.verbs.verdict_claims import Claim, Places, settle
 from audit.verbs.verdict_find import MAX_DEPTH, Found, find_objects, json_safe
-from audit.verbs.verdict_labels import marked_claims
+from audit.verbs.verdict_labels import marked_claims, strange_label
 from audit.verbs.verdict_prose import TIES, named
 from audit.verbs.verdict_scores import valid_score
 from audit.verbs.verdict_shape import Choice, Status, Verdict, labelled, unreadable
@@ -75,6 +75,9 @@ def _settled(text: str, told: list[Found], grammar: Grammar, mended: bool) -> Ve
 def _without_object(raw: str, grammar: Grammar) -> Verdict:
     """`winner: B`, or the side alone: the content of an object that was never written."""
     text = answer_text(raw)
+    strange = strange_label(text)
+    if strange is not None:
+        return unreadable(f"'{strange}' is no verdict of this grammar", {"label": strange})
     whole = named(text)
     if whole is not None:
         return labelled(whole, text.strip(), "repaired", "no JSON object")

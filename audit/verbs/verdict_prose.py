@@ -24,7 +24,7 @@ _BETTER = r"(?:better|best|superior|preferred|preferable|stronger|winner)\b"
 _WORD = r"[\w'’-]{1,20}+"
 
 _NAMED = re.compile(
-    rf"(?:the )?(?:{_THE}[\s_#-]?)?[(\[]*(a|b|1|2|first|second)[)\]]*(?: {_THE}| one)?", re.IGNORECASE
+    rf"(?:the )?(?:{_THE}[\s_#-]?)?[(\[]?(a|b|1|2|first|second)[)\]]?(?: {_THE}| one)?", re.IGNORECASE
 )
 _MENTION = re.compile(_SIDE, re.IGNORECASE)
 _LETTER = re.compile(r"[ab12](?=\s?\)?$)", re.IGNORECASE)

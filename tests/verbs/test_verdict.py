@@ -217,3 +217,14 @@ def test_read_verdict_when_given_the_collected_replies_then_every_one_is_as_a_ca
     read = {row["id"]: sides[read_verdict(row["raw"], grammar(row["format"])).choice] for row in rows}
     assert [row["id"] for row in rows if read[row["id"]] not in row["acceptable"]] == []
     assert sum(read[row["id"]] == row["right"] for row in rows) == len(rows) == 34
+
+
+@pytest.mark.parametrize("name", ["output_ab", "json", "digit"])
+@pytest.mark.parametrize(
+    "reply",
+    ["[[A]]", "Final verdict: [[A]]", "Assistant A is better: [[A>B]]", "reasons\n\n[[B]]", "[[C]]", "[[1]]"],
+)
+def test_reply_when_it_is_labelled_as_another_grammar_asks_then_unreadable(name: str, reply: str) -> None:
+    """Read all the same, a wrong grammar would look like a right one."""
+    found = read_verdict(reply, grammar(name))
+    assert (found.choice, found.status) == (None, "unreadable")
