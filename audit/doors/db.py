@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
-from audit.doors.shipped import shipped, views_digest
+from audit.doors.shipped import shipped, view_texts, views_digest
 from audit.words.errors import BadDatabase, MissingExtra
 from audit.words.schema import metadata
 
@@ -131,6 +131,10 @@ def state(url: str) -> dict[str, Any]:
                 if table.name in present and table.name != "view_digest"
             }
             faults = _faults(connection)
+            if (revision, views) == (HEAD, views_digest()):
+                present |= set(inspect(connection).get_view_names())
+                ours = [*metadata.tables, *view_texts()]
+                faults += [f"{name} is missing" for name in ours if name not in present]
     except DBAPIError as error:
         raise BadDatabase(f"{show_url(url)} cannot be read: {_first_line(error)}") from error
     finally:

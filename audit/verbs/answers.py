@@ -29,6 +29,9 @@ def read_answer(raw: RawAnswer, *, reread: bool = False) -> Judgment:
 def _read(raw: RawAnswer, reply: str, name: str) -> Judgment:
     verdict = read_verdict(reply, grammar(name), raw.finish_reason)
     parsed = None if verdict.parsed is None else as_json(verdict.parsed)
+    if verdict.score_first is None and verdict.score_second is None:
+        # The reply gives none: those that the file gives beside it stand.
+        return _judgment(raw, verdict.choice, verdict.status, parsed, raw.score_first, raw.score_second)
     return _judgment(raw, verdict.choice, verdict.status, parsed, verdict.score_first, verdict.score_second)
 
 

@@ -365,6 +365,13 @@ def test_state_when_the_views_are_older_then_is_not_current(engine: Engine, data
     assert db.state(database_url)["is_current"] is False
 
 
+def test_state_when_a_table_and_a_view_are_gone_then_names_them(engine: Engine, database_url: str) -> None:
+    with db.writing(engine) as connection:
+        connection.execute(text("drop view position_bias"))
+        connection.execute(text("drop table human_labels"))
+    assert db.state(database_url)["faults"] == ["human_labels is missing", "position_bias is missing"]
+
+
 def test_state_when_a_reference_is_broken_then_tells_which(sqlite_url: str, tmp_path: Path) -> None:
     db.open_database(sqlite_url, create=True).dispose()
     with closing(sqlite3.connect(tmp_path / "audit.db")) as connection, connection:

@@ -2,10 +2,12 @@
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -297,3 +299,11 @@ def wait_until_it_writes(process: subprocess.Popen[bytes], log: Path) -> None:
             return
         time.sleep(0.02)
     raise AssertionError("the import ended, or never began, before it could be interrupted")
+
+
+def test_db_check_when_the_database_is_newer_then_it_is_not_called_older(cli: Any, tmp_path: Path) -> None:
+    assert cli("db", "upgrade").code == 0
+    with closing(sqlite3.connect(tmp_path / "audit.db")) as connection, connection:
+        connection.execute("update alembic_version set version_num = '9999'")
+    done = cli("db", "check")
+    assert "revision 9999 (newer than this program: upgrade the program)" in done.stdout

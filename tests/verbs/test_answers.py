@@ -111,3 +111,11 @@ def test_read_answer_when_a_score_is_no_number_then_it_is_unknown_and_not_stored
 def test_read_answer_when_the_grammar_is_unknown_then_it_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match=r"^unknown verdict grammar 'morse': use one of json, "):
         read_answer(raw("AB", "dot dash", grammar="morse"))
+
+
+def test_read_answer_when_the_reply_gives_no_scores_then_those_beside_it_in_the_file_stand() -> None:
+    beside: dict[str, Any] = {"score_first": 3.0, "score_second": 1.0}
+    told = read_answer(raw("BA", "[[A]]", grammar="mtbench_3way", **beside))
+    assert (told.score_a, told.score_b) == (1.0, 3.0)
+    own = read_answer(raw("AB", '{"winner":"A","score_a":5,"score_b":2}', grammar="json:0-5", **beside))
+    assert (own.score_a, own.score_b) == (5.0, 2.0)

@@ -50,6 +50,8 @@ def check(ctx: click.Context) -> None:
         print_json(found)
     else:
         current = "current" if found["is_current"] else "older: any command that opens it upgrades it"
+        if found["revision"] is not None and found["revision"] > found["head"]:
+            current = "newer than this program: upgrade the program"
         click.echo(f"{found['url']}\nrevision {found['revision']} ({current})")
         for table, count in found["rows"].items():
             click.echo(f"  {table:<14} {count:>12,} rows")
