@@ -6,6 +6,7 @@ transaction begins IMMEDIATE and waits for its turn.
 """
 
 import re
+import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -159,9 +160,8 @@ def backup(url: str, target: Path) -> None:
         raise BadDatabase(f"{show_url(url)} is a PostgreSQL database: back it up with pg_dump")
     if target.exists():
         raise BadDatabase(f"{target} exists already: name a new file for the backup")
-    partial = target.with_name(target.name + ".partial")
+    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
     try:
-        partial.unlink(missing_ok=True)
         with (
             closing(sqlite3.connect(str(parsed.database))) as source,
             closing(sqlite3.connect(partial)) as copy,
@@ -177,8 +177,8 @@ def backup(url: str, target: Path) -> None:
 
 
 def show_url(url: str | URL) -> str:
-    """The address without its password."""
-    return make_url(url).render_as_string(hide_password=True)
+    """The address without its password, and without its query, which may hold one too."""
+    return make_url(url).set(query={}).render_as_string(hide_password=True)
 
 
 def _parse(url: str | URL) -> URL:

@@ -10,7 +10,7 @@ from audit.doors.db import writing
 from audit.doors.files import Progress
 from audit.doors.formats import rewards
 from audit.pipeline.scoring import rescore, stored_buckets
-from audit.verbs.gaps import BucketSet
+from audit.verbs.gaps import GAUGE, SCORES, BucketSet
 from audit.verbs.score import Scale
 from audit.words import clock
 from audit.words.errors import BadFile
@@ -19,9 +19,13 @@ from audit.words.records import OutsideReward, Pair, Run
 
 
 class Rewarded(NamedTuple):
-    """The run; how many pairs the file named, how many of them changed, how many it does not name."""
+    """The run; how many ids the file named, how many pairs changed, how many it does not name.
+
+    `was` is the gap source and the bucket set before.
+    """
 
     run: Run
+    was: tuple[str, str]
     named: int
     changed: int
     kept: int
@@ -48,12 +52,16 @@ def import_rewards(
             raise BadFile(str(path), "", "holds no rewards")
         gap_source: GapSource = "external" if any(r.gap is not None for r in given.values()) else "session"
         changed, kept = _set(connection, run, path, given, replace)
+        was = (run.gap_source, run.bucket_set)
         chosen = buckets or stored_buckets(connection, run.bucket_set)
+        if buckets is None and run.gap_source == "judge" and run.bucket_set == SCORES.name:
+            # The buckets of the judge's scores go with them.
+            chosen = GAUGE
         run = run._replace(gap_source=gap_source, bucket_set=chosen.name)
         store.add_buckets(connection, chosen.name, chosen.with_unknown())
         store.set_scale(connection, run.run_id, run.swap_rule, run.gap_source, run.gap_scope, run.bucket_set)
         rescore(connection, run, Scale(run.swap_rule, run.gap_source, chosen))
-    return Rewarded(run, len(given), changed, kept)
+    return Rewarded(run, was, len(given), changed, kept)
 
 
 def _given(path: Path, progress: Progress | None) -> dict[str, OutsideReward]:
@@ -85,7 +93,8 @@ def _set(
                 kept += 1
                 continue
             unseen.pop(reward.source_pair_id, None)
-            new = (reward.reward_a, reward.reward_b, reward.gap)
+            gap = pair.external_gap if reward.gap is None else reward.gap
+            new = (reward.reward_a, reward.reward_b, gap)
             if new == (pair.reward_a, pair.reward_b, pair.external_gap):
                 continue
             _refuse_overwriting(path, pair, reward, replace)
@@ -104,7 +113,7 @@ def _set(
 
 
 def _refuse_overwriting(path: Path, pair: Pair, reward: OutsideReward, replace: bool) -> None:
-    if replace or (pair.reward_a is None and pair.reward_b is None):
+    if replace or (pair.reward_a, pair.reward_b) in ((None, None), (reward.reward_a, reward.reward_b)):
         return
     raise BadFile(
         str(path),

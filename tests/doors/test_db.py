@@ -64,6 +64,7 @@ def test_address_when_it_cannot_be_used_then_the_error_says_so_without_the_passw
 
 def test_address_when_shown_then_has_no_password() -> None:
     assert db.show_url("postgresql://me:secret@host/x") == "postgresql://me:***@host/x"
+    assert db.show_url("postgresql://host/x?user=me&password=secret") == "postgresql://host/x"
 
 
 @pytest.mark.parametrize("driver", ["postgresql", "postgresql+psycopg2", "postgresql+psycopg"])
@@ -450,11 +451,12 @@ def test_backup_when_it_fails_then_leaves_nothing_half_written(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_backup_when_an_earlier_one_was_killed_then_takes_its_place(sqlite_url: str, tmp_path: Path) -> None:
+def test_backup_when_made_then_no_other_file_is_touched(sqlite_url: str, tmp_path: Path) -> None:
     db.open_database(sqlite_url, create=True).dispose()
-    (tmp_path / "copy.db.partial").write_text("half of a datab")
+    (tmp_path / "copy.db.partial").write_text("somebody's own")
     db.backup(sqlite_url, tmp_path / "copy.db")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["audit.db", "copy.db"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["audit.db", "copy.db", "copy.db.partial"]
+    assert (tmp_path / "copy.db.partial").read_text() == "somebody's own"
     assert db.state(f"sqlite:///{tmp_path}/copy.db")["is_current"]
 
 

@@ -198,8 +198,8 @@ def test_rewards_when_made_from_another_run_by_our_own_commands_then_buckets_are
     found = report(judged)
 
     assert said.splitlines()[0] == (
-        f"set the rewards of 350 of 350 named pairs in run {judged}; "
-        "0 pairs are not in the file and keep what they had"
+        f"set the rewards of 350 pairs in run {judged} by 350 ids; "
+        "0 pairs are not in the file and keep theirs"
     )
     assert (found["run"]["gap_source"], found["run"]["swap_rule"]) == ("session", "net_vote")
     rows = [bucket for bucket in found["gap_buckets"] if bucket["label"] != "unknown"]

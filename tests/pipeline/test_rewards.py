@@ -165,3 +165,30 @@ def test_rewards_when_it_is_interrupted_then_nothing_is_changed(engine: Engine, 
     with pytest.raises(KeyboardInterrupt):
         import_rewards(engine, path, run_id, progress=interrupt)
     assert stored(engine) == before
+
+
+def test_rewards_when_the_file_gives_no_gap_then_an_earlier_one_is_kept_and_the_change_of_source_is_told(
+    engine: Engine, tmp_path: Path
+) -> None:
+    run_id = imported(engine, tmp_path, {"pair_id": "-1", "reward_a": 1, "reward_b": 0, "gap": 0.02})
+    found = import_rewards(engine, written(tmp_path, "r.jsonl", given("-1", 1, 0)), run_id)
+    assert (found.was, found.run.gap_source, found.changed) == (("external", "gauge"), "session", 0)
+    assert stored(engine, "external_gap, reward_gap") == [(0.02, 1.0)]
+
+
+def test_rewards_when_ids_were_guarded_by_our_own_csv_then_they_are_found(
+    engine: Engine, tmp_path: Path
+) -> None:
+    run_id = imported(engine, tmp_path, {"pair_id": "-1"}, {"pair_id": "=x"})
+    path = tmp_path / "scores.csv"
+    path.write_text("source_pair_id,reward_a,reward_b\n'-1,1,0\n'=x,0,1\n")
+    assert import_rewards(engine, path, run_id).changed == 2
+
+
+def test_rewards_when_only_a_gap_is_added_then_nothing_need_be_replaced(
+    engine: Engine, tmp_path: Path
+) -> None:
+    run_id = imported(engine, tmp_path, {"pair_id": "1", "reward_a": 1, "reward_b": 0})
+    path = written(tmp_path, "r.jsonl", given("1", 1, 0, gap=0.3))
+    assert import_rewards(engine, path, run_id).changed == 1
+    assert stored(engine, "external_gap") == [(0.3,)]

@@ -14,6 +14,11 @@ from audit.words.records import OutsideReward
 COLUMNS = ("source_pair_id", "reward_a", "reward_b", "gap")
 
 
+def unguarded(text: str) -> str:
+    """An id as `sql --csv` and `export` write it: an apostrophe keeps a spreadsheet from running it."""
+    return text[1:] if text[:1] == "'" and text[1:2] in ("=", "+", "-", "@") else text
+
+
 def read(path: Path, progress: Progress | None) -> Iterator[OutsideReward]:
     """The rewards of one file; JSON Lines unless its name says csv."""
     rows: Iterator[tuple[int, dict[str, Any]]]
@@ -26,7 +31,9 @@ def read(path: Path, progress: Progress | None) -> Iterator[OutsideReward]:
             seen |= strange_columns(row, COLUMNS)
         yield OutsideReward(
             place=row.place,
-            source_pair_id=row.needed_text("source_pair_id"),
+            source_pair_id=unguarded(row.needed_text("source_pair_id"))
+            if is_csv
+            else row.needed_text("source_pair_id"),
             reward_a=row.needed_number("reward_a"),
             reward_b=row.needed_number("reward_b"),
             gap=row.number("gap", low=0),

@@ -156,11 +156,15 @@ def _rewards(
             {"run_id": found.run.run_id, "named": found.named, "changed": found.changed, "kept": found.kept}
         )
         return
-    if not found.changed:
+    is_now = (found.run.gap_source, found.run.bucket_set)
+    if not found.changed and is_now == found.was:
         click.echo(f"run {found.run.run_id} holds the rewards of {file} already: nothing was changed")
         return
     click.echo(
-        f"set the rewards of {found.changed:,} of {found.named:,} named pairs in run {found.run.run_id}; "
-        f"{found.kept:,} pairs are not in the file and keep what they had"
+        f"set the rewards of {found.changed:,} pairs in run {found.run.run_id} by {found.named:,} ids; "
+        f"{found.kept:,} pairs are not in the file and keep theirs"
     )
+    for name, now, before in zip(("gap source", "bucket set"), is_now, found.was, strict=True):
+        if now != before:
+            click.echo(f"the run's {name} is now {now} (it was {before})")
     _summary(engine, found.run.run_id)
