@@ -14,8 +14,13 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from hypothesis import settings
 from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
+
+# How long one example takes is the machine's affair; a busy one must not fail a test of what is right.
+settings.register_profile("audit", deadline=None)
+settings.load_profile("audit")
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 SHARED = CHECKOUT.parent / "shared"
