@@ -38,6 +38,7 @@ class Prompt(NamedTuple):
 _ROLES = {
     "judge_pair": "judge",
     "satisfaction": "satisfaction",
+    "check": "verifier",
     "simulated_user": "user_simulator",
     "agent": "agent",
 }

@@ -34,6 +34,20 @@ _UNJUDGED = """
     and coalesce(a.fault, '') not in ('gateway', 'simulator')
     and coalesce(b.fault, '') not in ('gateway', 'simulator')
 """
+_UNVERIFIED = """
+    sessions.run_id = :run_id
+    and (
+        sessions.verified_at is null
+        or (:retry = 1 and exists (
+            select 1
+            from judge_logs as failed
+            where failed.session_id = sessions.session_id
+                and failed.role = 'verifier'
+                and failed.parse_status = 'error'
+        ) and sessions.checks_json like '%"passed"\\:null%')
+    )
+    and coalesce(sessions.fault, '') not in ('gateway', 'simulator')
+"""
 _SIDES = (
     "from audit_pairs inner join sessions as a on a.session_id = audit_pairs.session_a "
     "inner join sessions as b on b.session_id = audit_pairs.session_b"
@@ -105,27 +119,29 @@ def unasked_satisfaction(connection: Connection, run_id: str, retry: bool) -> li
     )
 
 
-def unverified(connection: Connection, run_id: str, after: str, size: int) -> list[dict[str, Any]]:
-    """The next sessions without a finding, with what they left behind."""
+def unverified(
+    connection: Connection, run_id: str, after: str, size: int, retry: bool
+) -> list[dict[str, Any]]:
+    """The next sessions without a finding, with what they left behind and what was found before.
+
+    With `retry`, those too of which a model was asked in vain.
+    """
     return _rows(
         connection,
-        "select session_id, task_id, task_fingerprint, transcript_json, final_state_json, fault "  # noqa: S608
-        "from sessions where run_id = :run_id and verified_at is null "
-        f"and coalesce(fault, '') not in {_BROKEN} "
+        "select session_id, task_id, task_fingerprint, transcript_json, final_state_json, source_json, "  # noqa: S608
+        f"checks_json, fault from sessions where {_UNVERIFIED} "
         "and session_id > :after order by session_id limit :size",
         run_id=run_id,
+        retry=int(retry),
         after=after,
         size=size,
     )
 
 
-def count_unverified(connection: Connection, run_id: str) -> int:
-    """How many sessions wait for a finding."""
-    query = (
-        "select count(*) from sessions where run_id = :run_id and verified_at is null "  # noqa: S608
-        f"and coalesce(fault, '') not in {_BROKEN}"
-    )
-    return int(connection.execute(text(query), {"run_id": run_id}).scalar_one())
+def count_unverified(connection: Connection, run_id: str, retry: bool) -> int:
+    """How many sessions wait for a finding; with `retry`, those too of which a model was asked in vain."""
+    query = f"select count(*) from sessions where {_UNVERIFIED}"  # noqa: S608 - our own conditions
+    return int(connection.execute(text(query), {"run_id": run_id, "retry": int(retry)}).scalar_one())
 
 
 def unfinished_run(connection: Connection, config_hash: str) -> str | None:

@@ -20,10 +20,11 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from referencing import Registry
 
+from audit.doors.limited import FUNCTION_SECONDS, Overrun, within
 from audit.doors.world_sql import SECONDS, Database, Row, WorldError, build_image, cut, named
 from audit.words.tasks import Task, Tool
 
-__all__ = ["FinalWorld", "ToolContext", "World", "WorldError", "load_function"]
+__all__ = ["FinalWorld", "Overrun", "ToolContext", "World", "WorldError", "load_function"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,10 @@ class ToolContext:
 class World:
     """One session's copy of a task's world, in a temporary folder that goes with it. Raises WorldError."""
 
-    def __init__(self, task: Task, seconds: float = SECONDS) -> None:
+    def __init__(
+        self, task: Task, seconds: float = SECONDS, function_seconds: float = FUNCTION_SECONDS
+    ) -> None:
+        self._function_seconds = function_seconds
         image = build_image(task.domain.world_sql, task.setup_sql)
         self._tools = {tool.name: tool for tool in task.domain.tools}
         # An own, empty registry: a "$ref" never reaches for the network.
@@ -77,7 +81,8 @@ class World:
         """JSON text: the rows as objects, {"changed": n}, the function's value, or {"error": why}.
 
         One transaction; an error leaves the world as it was. Text in, text out: never raises for what an
-        agent sends. A call may come from any thread.
+        agent sends. A call may come from any thread. Raises Overrun for a function that does not come back:
+        it still holds the world, so nothing true can be said of this session any more.
         """
         tool = self._tools.get(name)
         if tool is None:
@@ -90,11 +95,12 @@ class World:
                 text = _as_json(value)
                 if not (isinstance(value, dict) and "error" in value):
                     self._database.control("COMMIT")
+            except Overrun:
+                raise
             except Exception as error:
                 text = _error(self._database.reason(error))
-            finally:
-                if self._database.connection.in_transaction:
-                    self._database.control("ROLLBACK")
+            if self._database.connection.in_transaction:
+                self._database.control("ROLLBACK")
         return text
 
     def _act(self, tool: Tool, given: dict[str, Any]) -> Any:
@@ -102,7 +108,8 @@ class World:
         before, value = connection.total_changes, None
         if tool.function is not None:
             self._database.start_clock()
-            value = load_function(tool.function)(connection, given, self.context)
+            function = load_function(tool.function)
+            value = within(self._function_seconds, tool.function, function, connection, given, self.context)
         names = tool.parameters.get("properties", {})
         bound = {name: _bindable(given.get(name)) for name in names}
         for statement in tool.sql:
@@ -155,7 +162,9 @@ class FinalWorld:
         messages: Sequence[Mapping[str, Any]] = (),
         tool_calls: Sequence[Mapping[str, Any]] = (),
         seconds: float = SECONDS,
+        function_seconds: float = FUNCTION_SECONDS,
     ) -> None:
+        self._function_seconds = function_seconds
         try:
             image = zlib.decompress(base64.b64decode(state["world"], validate=True))
             self.files: Mapping[str, Mapping[str, Any]] = state["files"]
@@ -188,8 +197,8 @@ class FinalWorld:
         return self._final.tables()
 
     def run_python(self, function: str) -> Any:
-        """What the check `module:function` says of this evidence; it has no time limit of its own."""
-        return load_function(function)(self)
+        """What the check `module:function` says of this evidence. Raises Overrun, or what it raises."""
+        return within(self._function_seconds, function, load_function(function), self)
 
     def close(self) -> None:
         """Leaves nothing behind."""

@@ -1,10 +1,12 @@
 """One session: a simulated user talks to an agent, who acts on the session's own copy of the task's world."""
 
+import asyncio
 import json
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from audit.doors.prompts import Prompt
+from audit.doors.world import Overrun
 from audit.pipeline.calls import Read, log_of
 from audit.verbs.user_turn import UserTurn, read_user_turn
 from audit.words.calls import Message, Reply
@@ -110,7 +112,12 @@ class Conversation:
                 return True
             self.messages.append(said | {"tool_calls": [_tidy(call) for call in reply.tool_calls]})
             for call in reply.tool_calls:
-                self.messages.append(self._result_of(call))
+                try:
+                    # In a thread: other sessions go on while a tool is at work.
+                    self.messages.append(await asyncio.to_thread(self._result_of, call))
+                except Overrun as error:
+                    self._end("tool_timeout", "gateway", str(error))
+                    return False
         self._end("tool_rounds", None, None)
         return False
 

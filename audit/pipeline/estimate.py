@@ -20,11 +20,14 @@ def estimate(order: Order) -> dict[str, int]:
     pairs = len(tasks) * config.trials * len(config.agent_pairs()) * len(config.judges)
     members = sum(len(panel.members) for panel in config.judges)
     judge_calls = len(tasks) * config.trials * len(config.agent_pairs()) * 2 * members
+    criteria = [item for task in tasks for item in task.checks if item.kind == "llm"]
+    verifier_calls = len(criteria) * config.trials * len(config.agents)
     policy = max((len(task.domain.policy) for task in tasks), default=0)
     simulation = sessions * (_USER_CALLS + _AGENT_CALLS)
     chars = (
         simulation * (policy + _SESSION_CHARS // 2)
         + judge_calls * (_prompt_chars(config, "judge_pair") + policy + 2 * _SESSION_CHARS + _ANSWER_CHARS)
+        + verifier_calls * (_prompt_chars(config, "check") + policy + _SESSION_CHARS + _ANSWER_CHARS)
         + sessions * (_prompt_chars(config, "satisfaction") + policy + _SESSION_CHARS + _ANSWER_CHARS)
     )
     return {
@@ -33,6 +36,7 @@ def estimate(order: Order) -> dict[str, int]:
         "simulation calls": simulation,
         "judge calls": judge_calls,
         "satisfaction calls": sessions,
+        "verifier calls": verifier_calls,
         "tokens": chars // _CHARS_A_TOKEN,
     }
 

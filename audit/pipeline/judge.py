@@ -8,11 +8,12 @@ from audit.doors import store, store_live, waiting
 from audit.doors.db import reading, writing
 from audit.pipeline.calls import Read, log_of, tokens_of
 from audit.pipeline.live import Live, gates_of
+from audit.pipeline.pointwise import ATTEMPTS, ask_pointwise
 from audit.pipeline.rows import mean_score, preference_or_null
 from audit.pipeline.work import Work
 from audit.verbs.gaps import judge_gap
+from audit.verbs.pointwise import read_satisfaction
 from audit.verbs.render import nonce, render_session
-from audit.verbs.satisfaction import read_satisfaction
 from audit.verbs.settle import preference_of, settle
 from audit.verbs.verdict import grammar, read_verdict
 from audit.verbs.vote import is_contested, vote
@@ -24,7 +25,6 @@ from audit.words.records import JudgeLog
 from audit.words.text import as_json
 
 ORDERS: tuple[Order, Order] = ("AB", "BA")
-ATTEMPTS = 2
 GRAMMAR = grammar("json:0-5")
 _SIDE = {
     "type": "object",
@@ -156,38 +156,15 @@ class Asking:
 
     async def session(self, session: dict[str, Any]) -> Satisfied:
         """The pointwise question, to the first judge."""
-        endpoint = self.live.endpoint(self.live.config.judges[0].members[0])
-        rendered = self._rendered(session["transcript_json"])
-        source = json.loads(session["source_json"] or "{}")
-        messages = self.session_prompt.fill(
-            goal=source.get("goal", ""),
-            policy=source.get("policy", ""),
-            nonce=nonce(rendered),
-            session=rendered,
+        found, logs = await ask_pointwise(
+            self.live,
+            self.session_prompt,
+            SATISFACTION_SCHEMA,
+            session,
+            self._rendered(session["transcript_json"]),
+            read_satisfaction,
         )
-        logs: list[JudgeLog] = []
-        value = None
-        for attempt in range(1, ATTEMPTS + 1):
-            reply = await self.live.models.chat(
-                endpoint, messages, response_schema=SATISFACTION_SCHEMA, seed=endpoint.seed
-            )
-            found = read_satisfaction(reply.content, is_cut=reply.status == "truncated")
-            status = "error" if reply.status == "error" else found.status
-            logs.append(
-                log_of(
-                    reply,
-                    Read(status, found.parsed_json),
-                    run_id=self.live.run.run_id,
-                    endpoint=endpoint,
-                    prompt=self.session_prompt,
-                    session_id=session["session_id"],
-                    attempt=attempt,
-                )
-            )
-            value = found.value
-            if reply.status == "error" or value is not None:
-                break
-        return Satisfied(session["session_id"], value, logs)
+        return Satisfied(session["session_id"], found.value, logs)
 
     async def _order(
         self,

@@ -19,7 +19,7 @@ from audit.words.records import Pair, Run
 from audit.words.tasks import Task
 from audit.words.text import as_json
 
-PROMPTS = ("simulated_user", "agent", "judge_pair", "satisfaction")
+PROMPTS = ("simulated_user", "agent", "judge_pair", "satisfaction", "check")
 
 
 def begin(

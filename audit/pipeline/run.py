@@ -95,10 +95,10 @@ async def _stages(
                 with writing(engine) as connection:
                     planning.plan_pairs(connection, found, order.config)
                 await judge(live)
+            if "verify" in order.stages:
+                await verify(live)
         except Stopped:
             return "stopped"
-    if "verify" in order.stages:
-        verify(live)
     if "score" in order.stages:
         score_run(engine, found.run_id)
     return _outcome(live)

@@ -1,65 +1,154 @@
-"""Verify: the checks of each task on what its session left behind, read-only, session by session."""
+"""Verify: the checks of each task on what its session left behind, read-only, session by session.
 
+A check of kind `llm` is put to the first judge; its answer is a candidate label (verbs.verify).
+"""
+
+import asyncio
 import json
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
-from audit.doors import store_live, waiting
+from audit.doors import store, store_live, waiting
 from audit.doors.db import reading, writing
 from audit.doors.world import FinalWorld, WorldError
 from audit.pipeline.live import Live
+from audit.pipeline.pointwise import ask_pointwise
+from audit.pipeline.work import Work
+from audit.verbs.pointwise import read_criterion
+from audit.verbs.render import render_session
 from audit.verbs.trajectory import tool_calls_of
-from audit.verbs.verify import Verified
+from audit.verbs.verify import PENDING, Answered, Verified
 from audit.verbs.verify import verify as check
 from audit.words import clock
+from audit.words.records import JudgeLog
 from audit.words.tasks import Task
 from audit.words.text import as_json
 
 SIZE = 100
+CRITERION_SCHEMA = {
+    "type": "object",
+    "properties": {"evidence": {"type": "string"}, "met": {"type": "boolean"}},
+    "required": ["evidence", "met"],
+    "additionalProperties": False,
+}
 
 
-def verify(live: Live) -> None:
+class Checked(NamedTuple):
+    """One session's finding, with its calls; none where its task is not among the run's any more."""
+
+    finding: store_live.Finding | None
+    logs: list[JudgeLog]
+
+
+async def verify(live: Live) -> None:
     """Check every session without a finding, and bring the findings to the pairs."""
-    tasks = {(task.task_id, task.fingerprint): task for task in live.tasks}
-    run_id = live.run.run_id
     with reading(live.engine) as connection:
-        total = waiting.count_unverified(connection, run_id)
+        total = waiting.count_unverified(connection, live.run.run_id, live.retry_errors)
+
+    def keep(found: list[Checked]) -> None:
+        with writing(live.engine) as connection:
+            store.add_logs(connection, [log for one in found for log in one.logs])
+            store_live.set_findings(connection, [one.finding for one in found if one.finding is not None])
+        for one in found:
+            live.meter.count(one.logs)
+
+    checking = Checking(live)
     live.meter.begin("verify", total)
+    work = Work(checking.session, keep, concurrency=live.concurrency, may_go_on=checking.may_go_on)
+    try:
+        await work.through(_unverified(live))
+    finally:
+        with writing(live.engine) as connection:
+            store_live.copy_findings(connection, live.run.run_id)
+
+
+def _unverified(live: Live) -> Iterator[dict[str, Any]]:
     after = ""
     while True:
         with reading(live.engine) as connection:
-            found = waiting.unverified(connection, run_id, after, SIZE)
+            found = waiting.unverified(connection, live.run.run_id, after, SIZE, live.retry_errors)
         if not found:
-            break
+            return
+        yield from found
         after = found[-1]["session_id"]
-        rows = [_finding(live, session, tasks) for session in found]
-        with writing(live.engine) as connection:
-            store_live.set_findings(connection, [row for row in rows if row is not None])
-    with writing(live.engine) as connection:
-        store_live.copy_findings(connection, run_id)
 
 
-def _finding(
-    live: Live, session: dict[str, Any], tasks: dict[tuple[str, str], Task]
-) -> store_live.Finding | None:
-    """What the checks found; NULL where the task is not among those of the run any more."""
-    live.meter.count([])
-    task = tasks.get((session["task_id"], session["task_fingerprint"]))
-    if task is None:
-        return None
-    messages = json.loads(session["transcript_json"] or "[]")
-    state = json.loads(session["final_state_json"] or "{}")
-    try:
-        with FinalWorld(task, state, messages, tool_calls_of(messages)) as evidence:
-            verified = check(task.checks, evidence, llm_counts=live.config.llm_labels_count)
-    except WorldError as error:
-        verified = Verified(None, None, "verifier", ())
-        live.meter.note(f"session {session['session_id']}: {error}")
-    return store_live.Finding(
-        reward=verified.reward,
-        success=None if verified.success is None else int(verified.success),
-        checks_json=as_json([result._asdict() for result in verified.checks]),
-        label_source="rule",
-        fault=verified.fault or session["fault"],
-        verified_at=clock.now(),
-        session_id=session["session_id"],
-    )
+class Checking:
+    """How the sessions of a run are checked."""
+
+    def __init__(self, live: Live) -> None:
+        self.live = live
+        self.tasks = {(task.task_id, task.fingerprint): task for task in live.tasks}
+        self.prompt = live.prompt("check")
+        self.hidden = live.hidden()
+        self.asks_models = any(item.kind == "llm" for task in live.tasks for item in task.checks)
+
+    def may_go_on(self) -> bool:
+        """Is there budget left, where checking takes any?"""
+        return not self.asks_models or self.live.may_go_on()
+
+    async def session(self, session: dict[str, Any]) -> Checked:
+        """What the checks of its task find of a session."""
+        task = self.tasks.get((session["task_id"], session["task_fingerprint"]))
+        if task is None:
+            return Checked(None, [])
+        answers, logs = await self._ask(session, task)
+        # In a thread: a check may be a function that takes its time.
+        verified = await asyncio.to_thread(self._check, session, task, answers)
+        finding = store_live.Finding(
+            reward=verified.reward,
+            success=None if verified.success is None else int(verified.success),
+            checks_json=as_json([result._asdict() for result in verified.checks]),
+            label_source=self._source(task),
+            fault=verified.fault or session["fault"],
+            verified_at=clock.now(),
+            session_id=session["session_id"],
+        )
+        return Checked(finding, logs)
+
+    async def _ask(self, session: dict[str, Any], task: Task) -> tuple[dict[str, Answered], list[JudgeLog]]:
+        """What a model says of the criteria of kind `llm`; what it said before is not asked again."""
+        answers = _answers_before(session)
+        logs: list[JudgeLog] = []
+        for item in task.checks:
+            if item.kind != "llm" or item.name in answers:
+                continue
+            found, calls = await ask_pointwise(
+                self.live,
+                self.prompt,
+                CRITERION_SCHEMA,
+                session,
+                render_session(json.loads(session["transcript_json"] or "[]"), self.hidden),
+                read_criterion,
+                criterion=item.spec["llm"],
+            )
+            logs += calls
+            if calls[-1].parse_status != "error":
+                answers[item.name] = Answered(found.met, found.evidence or "no answer that can be read")
+        return answers, logs
+
+    def _check(self, session: dict[str, Any], task: Task, answers: dict[str, Answered]) -> Verified:
+        messages = json.loads(session["transcript_json"] or "[]")
+        state = json.loads(session["final_state_json"] or "{}")
+        counts = self.live.config.llm_labels_count
+        try:
+            with FinalWorld(task, state, messages, tool_calls_of(messages)) as evidence:
+                return check(task.checks, evidence, llm_counts=counts, llm_answers=answers)
+        except WorldError as error:
+            self.live.meter.note(f"session {session['session_id']}: {error}")
+            return Verified(None, None, "verifier", ())
+
+    def _source(self, task: Task) -> str:
+        """`llm` where a model's answer is the label, or part of it."""
+        kinds = {item.kind for item in task.checks}
+        is_llm = "llm" in kinds and (self.live.config.llm_labels_count or kinds == {"llm"})
+        return "llm" if is_llm else "rule"
+
+
+def _answers_before(session: dict[str, Any]) -> dict[str, Answered]:
+    """What models answered when the session was checked before."""
+    return {
+        item["name"]: Answered(item["passed"], item["evidence"])
+        for item in json.loads(session["checks_json"] or "[]")
+        if item["kind"] == "llm" and item["evidence"] != PENDING
+    }

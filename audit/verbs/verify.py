@@ -20,6 +20,7 @@ from audit.words.tasks import Check, CheckKind
 
 Finding = tuple[bool, str]
 
+PENDING = "pending: a model has not been asked"
 _SHOWN = 300
 _TABLES = "select name from sqlite_schema where type = 'table' and name not glob 'sqlite_*'"
 _STEP = re.compile(r"""\.([^.\[\]"]+)|\[(\d+)\]|\["([^"]*)"\]""")
@@ -68,6 +69,13 @@ class CheckResult(NamedTuple):
     evidence: str
 
 
+class Answered(NamedTuple):
+    """What a model said of a check of kind `llm`: NULL where it cannot be read, and the quote it gave."""
+
+    met: bool | None
+    evidence: str
+
+
 class Verified(NamedTuple):
     """`reward` 0..1, `success` and `fault` as columns of `sessions`; NULL = could not tell."""
 
@@ -82,7 +90,7 @@ def verify(
     evidence: Evidence,
     *,
     llm_counts: bool = False,
-    llm_answers: Mapping[str, bool | None] | None = None,
+    llm_answers: Mapping[str, Answered] | None = None,
 ) -> Verified:
     """reward = weight of the checks met / weight of all; success = every required check met.
 
@@ -108,9 +116,9 @@ def verify(
     return Verified(reward, all(required) if required else None, None, results)
 
 
-def _asked(check: Check, answer: bool | None) -> CheckResult:
-    said = "pending: a model has not been asked" if answer is None else "a model's answer"
-    return CheckResult(check.name, check.kind, answer, check.weight, check.required, said)
+def _asked(check: Check, answer: Answered | None) -> CheckResult:
+    met, said = answer or (None, PENDING)
+    return CheckResult(check.name, check.kind, met, check.weight, check.required, _cut(said))
 
 
 def _looked(check: Check, evidence: Evidence) -> CheckResult:

@@ -119,7 +119,7 @@ def test_judge_when_it_is_asked_then_no_message_names_an_agent_or_a_model(
         tmp_path / "audit.db", "select role, count(distinct prompt_hash) from judge_logs group by 1"
     )
     assert hashes == [("agent", 1), ("judge", 1), ("satisfaction", 1), ("user_simulator", 1)]
-    assert len(rows(tmp_path / "audit.db", "select 1 from prompts")) == 4
+    assert len(rows(tmp_path / "audit.db", "select 1 from prompts")) == 5
 
 
 def test_run_when_killed_at_ten_moments_then_the_rows_are_those_of_an_uninterrupted_run(

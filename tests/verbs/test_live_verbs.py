@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.verbs.isolation import family
+from audit.verbs.pointwise import read_criterion, read_satisfaction
 from audit.verbs.render import Hidden, nonce, render_session
-from audit.verbs.satisfaction import read_satisfaction
 from audit.verbs.trajectory import tool_calls_of
 from audit.verbs.user_turn import UserTurn, read_user_turn
 from audit.verbs.vote import vote
@@ -130,6 +130,25 @@ def test_satisfaction_when_read_then_it_is_on_the_scale_or_unknown(
 ) -> None:
     found = read_satisfaction(raw)
     assert (found.value, found.status) == (value, status)
+
+
+CRITERIA = [
+    ('{"evidence": "e", "met": true}', True, "ok"),
+    ('so: {"met": false}', False, "ok"),
+    ('{"met": false,}', None, "unreadable"),
+    ('{"met": "true"}', None, "unreadable"),
+    ('{"met": 1}', None, "unreadable"),
+    ("yes", None, "unreadable"),
+    (None, None, "unreadable"),
+]
+
+
+@pytest.mark.parametrize(("raw", "met", "status"), CRITERIA)
+def test_criterion_when_read_then_only_true_and_false_count(
+    raw: str | None, met: bool | None, status: str
+) -> None:
+    found = read_criterion(raw)
+    assert (found.met, found.status) == (met, status)
 
 
 FAMILIES = {"openai/gpt-4o-mini": "gpt", "gpt-5": "gpt", "claude-3-haiku": "claude", "Qwen2.5-7B": "qwen"}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from audit.doors.world import FinalWorld, World
 from audit.verbs.same import has_arguments, same_json
 from audit.verbs.says import says
-from audit.verbs.verify import CheckResult, Verified, json_steps, verify
+from audit.verbs.verify import Answered, CheckResult, Verified, json_steps, verify
 from audit.words.tasks import Check, CheckKind, Domain, Task, Tool
 
 Rows = list[tuple[Any, ...]]
@@ -500,7 +500,8 @@ VERDICTS: dict[str, tuple[list[Check], bool, dict[str, bool | None], tuple[Any, 
 def test_verdict_when_checks_are_weighed_then_what_is_unknown_is_null_and_never_false(
     checks: list[Check], llm_counts: bool, answers: dict[str, bool | None], right: tuple[Any, Any, Any]
 ) -> None:
-    result = verify(checks, Left(), llm_counts=llm_counts, llm_answers=answers)
+    said = {name: Answered(met, "a quote") for name, met in answers.items()}
+    result = verify(checks, Left(), llm_counts=llm_counts, llm_answers=said)
     assert (result.reward, result.success, result.fault) == right
     assert [one.passed for one in result.checks if one.kind == "llm"] == [
         answers.get(one.name) for one in checks if one.kind == "llm"

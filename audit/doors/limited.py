@@ -1,0 +1,39 @@
+"""A user's own function in limited time: tools and checks of the form `module:function`."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+from audit.words.errors import AuditError
+
+Value = TypeVar("Value")
+FUNCTION_SECONDS = 60.0
+
+
+class Overrun(AuditError):
+    """A function was still at work when its time was up."""
+
+
+def within(seconds: float, name: str, function: Callable[..., Value], *arguments: object) -> Value:
+    """The function's value, or what it raises. Raises Overrun after `seconds`.
+
+    Python cannot stop a thread: a function that is late is left to itself, and dies with the process.
+    """
+    found: Future[Value] = Future()
+
+    def work() -> None:
+        try:
+            found.set_result(function(*arguments))
+        except SystemExit as error:
+            found.set_exception(RuntimeError(f"{name} wanted to exit: {error}"))
+        except BaseException as error:
+            found.set_exception(error)
+
+    threading.Thread(target=work, name=name, daemon=True).start()
+    try:
+        return found.result(timeout=seconds)
+    except TimeoutError as error:
+        if found.done():
+            raise
+        raise Overrun(f"{name} took longer than {seconds:g} s") from error

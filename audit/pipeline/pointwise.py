@@ -1,0 +1,65 @@
+"""A question about one session, to the first judge: how satisfied can its customer be, is a criterion met."""
+
+import json
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from audit.doors.prompts import Prompt
+from audit.pipeline.calls import Read, log_of
+from audit.pipeline.live import Live
+from audit.verbs.render import nonce
+from audit.words.records import JudgeLog
+
+ATTEMPTS = 2
+
+
+class Found(Protocol):
+    """What was read in an answer."""
+
+    @property
+    def status(self) -> str: ...
+
+    @property
+    def parsed_json(self) -> str | None: ...
+
+
+Answered = TypeVar("Answered", bound=Found)
+
+
+async def ask_pointwise(
+    live: Live,
+    prompt: Prompt,
+    schema: dict[str, Any],
+    session: dict[str, Any],
+    rendered: str,
+    read: Callable[[str | None, bool], Answered],
+    **values: str,
+) -> tuple[Answered, list[JudgeLog]]:
+    """The answer and its calls; asked once more where the reply cannot be read."""
+    endpoint = live.endpoint(live.config.judges[0].members[0])
+    source = json.loads(session["source_json"] or "{}")
+    messages = prompt.fill(
+        goal=source.get("goal", ""),
+        policy=source.get("policy", ""),
+        nonce=nonce(rendered),
+        session=rendered,
+        **values,
+    )
+    logs: list[JudgeLog] = []
+    while True:
+        reply = await live.models.chat(endpoint, messages, response_schema=schema, seed=endpoint.seed)
+        found = read(reply.content, reply.status == "truncated")
+        status = "error" if reply.status == "error" else found.status
+        logs.append(
+            log_of(
+                reply,
+                Read(status, found.parsed_json),
+                run_id=live.run.run_id,
+                endpoint=endpoint,
+                prompt=prompt,
+                session_id=session["session_id"],
+                attempt=len(logs) + 1,
+            )
+        )
+        if status != "unreadable" or len(logs) == ATTEMPTS:
+            return found, logs
