@@ -87,37 +87,46 @@ class Ran:
 
 
 @pytest.fixture
-def cli(tmp_path: Path) -> Callable[..., Ran]:
-    """Runs the real command in an empty folder, on its own SQLite database unless `db` names another one.
+def cli(tmp_path: Path, command_in: Callable[[Path], Callable[..., Ran]]) -> Callable[..., Ran]:
+    """The real command in the test's own folder."""
+    return command_in(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def command_in() -> Callable[[Path], Callable[..., Ran]]:
+    """Folder -> the real command, run in an empty folder there, on a SQLite database there or on `db`.
 
     `cwd` runs it elsewhere, `env` adds to the environment, `stdin` is what is typed.
     """
 
-    def run(
-        *args: str | Path,
-        db: str = f"sqlite:///{tmp_path / 'audit.db'}",
-        cwd: Path | None = None,
-        env: Mapping[str, str] | None = None,
-        stdin: str = "",
-    ) -> Ran:
-        # The environment of whoever runs the tests must not decide what they find.
-        inherited = {
-            k: v for k, v in os.environ.items() if not k.startswith("REWARD_AUDIT_") and k != "COLUMNS"
-        }
-        here = tmp_path / "cwd"
-        here.mkdir(exist_ok=True)
-        done = subprocess.run(
-            [sys.executable, "-m", "audit", *map(str, args)],
-            cwd=cwd or here,
-            env={**inherited, "PYTHONPATH": str(CHECKOUT), "REWARD_AUDIT_DB": db, **(env or {})},
-            input=stdin,
-            capture_output=True,
-            encoding="utf-8",
-            check=False,
-        )
-        return Ran(done.stdout, done.stderr, done.returncode)
+    def of(folder: Path) -> Callable[..., Ran]:
+        def run(
+            *args: str | Path,
+            db: str = f"sqlite:///{folder / 'audit.db'}",
+            cwd: Path | None = None,
+            env: Mapping[str, str] | None = None,
+            stdin: str = "",
+        ) -> Ran:
+            # The environment of whoever runs the tests must not decide what they find.
+            inherited = {
+                k: v for k, v in os.environ.items() if not k.startswith("REWARD_AUDIT_") and k != "COLUMNS"
+            }
+            here = folder / "cwd"
+            here.mkdir(exist_ok=True)
+            done = subprocess.run(
+                [sys.executable, "-m", "audit", *map(str, args)],
+                cwd=cwd or here,
+                env={**inherited, "PYTHONPATH": str(CHECKOUT), "REWARD_AUDIT_DB": db, **(env or {})},
+                input=stdin,
+                capture_output=True,
+                encoding="utf-8",
+                check=False,
+            )
+            return Ran(done.stdout, done.stderr, done.returncode)
 
-    return run
+        return run
+
+    return of
 
 
 ran: Counter[str] = Counter()

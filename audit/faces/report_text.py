@@ -24,14 +24,15 @@ def print_report(found: dict[str, Any]) -> None:
     """All parts, one after the other."""
     run = found["run"]
     say(f"run {run['run_id']}  {shown(run['name'])}")
-    say(f"gate {shown(run['gate'])}")
+    gates = len(found["judges"])
+    say(f"gate {shown(run['gate'])}" + (f" (one of {gates}: --gate shows another)" if gates > 1 else ""))
     say(
         f"swap rule {run['swap_rule']}, gap source {run['gap_source']}"
         + (f" by {run['gap_scope']}" if run["gap_source"] == "agent" else "")
         + f", buckets {run['bucket_set']}"
     )
     click.echo()
-    say(headline(found))
+    say(shown(headline(found)))
     click.echo()
     _pairs(found)
     _buckets(found)

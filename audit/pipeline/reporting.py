@@ -1,5 +1,6 @@
 """Report: what a run says of its judge, as the mapping of `report --json`; counting is left to SQL."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,6 +9,7 @@ from sqlalchemy import Connection, Engine
 from audit.doors import ask
 from audit.doors.db import reading
 from audit.verbs.measures import mcnemar_p, pair_rates, rate
+from audit.words.config import Panel
 from audit.words.errors import BadRequest
 from audit.words.names import PARSE_STATUSES
 from audit.words.records import Run
@@ -28,7 +30,8 @@ _TWO_ANSWERS = "two answers of one pair are not independent: no plain interval h
 
 
 def report(engine: Engine, wanted: str, gate: str | None = None) -> dict[str, Any]:
-    """Everything the report shows of one run and gate (the first one by name where none is asked for).
+    """Everything the report shows of one run and gate: where none is asked for the first of a live run's
+    config, of other runs the first by name.
 
     Raises BadRequest for a run or a gate that is not there, and for a run without pairs.
     """
@@ -66,9 +69,10 @@ def headline(found: dict[str, Any]) -> str:
     overall = found["rates"]["misselected_of_decided"]
     if not overall["n"]:
         return "No pair has both a verified difference and a verdict for a side: nothing can be said yet."
+    of_whom = f"Judge {found['run']['gate']}: of" if len(found["judges"]) > 1 else "Of"
     text = (
-        f"Of {overall['n']:,} verdicts for a side, {overall['k']:,} ({overall['value']:.0%}) name the side "
-        "with the lower verified reward"
+        f"{of_whom} {overall['n']:,} verdicts for a side, {overall['k']:,} ({overall['value']:.0%}) "
+        "name the side with the lower verified reward"
     )
     parts = [_of_bucket(name, bucket) for name, bucket in (("near ties", near), ("wide gaps", wide))]
     text += "; " + ", ".join(parts) + "." if near["decidable"] and wide["decidable"] else "."
@@ -108,10 +112,17 @@ def _gate(run: Run, wanted: str | None, gates: Sequence[str]) -> str:
             f"run {run.run_id} holds no pairs: `reward-audit show {run.run_id}` says what it holds"
         )
     if wanted is None:
-        return sorted(gates)[0]
+        configured = [Panel.model_validate(judge).gate for judge in _config(run).get("judges", ())]
+        return next((gate for gate in configured if gate in gates), sorted(gates)[0])
     if wanted not in gates:
         raise BadRequest(f"run {run.run_id} has no gate {wanted!r}, only {', '.join(sorted(gates))}")
     return wanted
+
+
+def _config(run: Run) -> dict[str, Any]:
+    """The config of a live run; of others, nothing."""
+    config: dict[str, Any] = json.loads(run.config_json).get("config", {}) if run.kind == "live" else {}
+    return config
 
 
 def _of_run(connection: Connection, view: str, run: Run) -> list[dict[str, Any]]:

@@ -257,8 +257,8 @@ def test_names_when_hostile_then_they_are_inert_wherever_they_are_shown(
     for args in (("report", "--gate", HOSTILE["judge"]), ("runs",)):
         assert max(map(columns_of, shown[args].stdout.splitlines())) <= 80
     text = shown["report", "--gate", HOSTILE["judge"]].stdout
-    # In the heading and in the table of judges: nowhere read as markup.
-    assert text.count("[bold]j[/bold]\\u2066\\u200f") == 2
+    # In the heading, the headline and the table of judges: nowhere read as markup.
+    assert text.count("[bold]j[/bold]\\u2066\\u200f") == 3
     assert "\\u200f長い名前長い" in text
     # Folded within its column, but whole and on no line of its own making.
     assert "\\x1b[2J\\x1b]0;owned\\x07" in re.sub(r"\s+", "", text)

@@ -134,10 +134,10 @@ def _file(
 
 
 def _summary(engine: "Engine", run_id: str) -> None:
-    from audit.faces.output import say
+    from audit.faces.output import say, shown
     from audit.pipeline.reporting import headline, report
 
-    say(headline(report(engine, run_id)))
+    say(shown(headline(report(engine, run_id))))
     click.echo("next: reward-audit report")
 
 

@@ -25,7 +25,7 @@ def score_command(ctx: click.Context, /, run: str, **options: Any) -> None:
     """
     buckets = chosen_buckets(options["buckets"], options["near"])
     from audit.doors.db import open_database
-    from audit.faces.output import print_json, say
+    from audit.faces.output import print_json, say, shown
     from audit.pipeline.reporting import headline, report
     from audit.pipeline.scoring import score_run
 
@@ -52,6 +52,6 @@ def score_command(ctx: click.Context, /, run: str, **options: Any) -> None:
             print_json(scale)
             return
         click.echo(", ".join(f"{name} {value}" for name, value in scale.items()))
-        say(headline(report(engine, scored.run_id)))
+        say(shown(headline(report(engine, scored.run_id))))
     finally:
         engine.dispose()
