@@ -68,12 +68,16 @@ class Held(NamedTuple):
 
 
 class Imported(NamedTuple):
-    """What came of it: the run, and whether this import made it or found it there."""
+    """What came of it: the run, and whether this import made it or found it there.
+
+    `passed_over` are the columns of a file in our own formats that are none of ours.
+    """
 
     run_id: str
     is_new: bool
     pairs: int
     sessions: int
+    passed_over: tuple[str, ...] = ()
 
 
 def import_file(engine: Engine, wish: Wish, progress: Progress | None = None) -> Imported:
@@ -94,8 +98,11 @@ def import_file(engine: Engine, wish: Wish, progress: Progress | None = None) ->
     return Imported(earlier, False, 0, 0)
 
 
-def pairs_of(wish: Wish, progress: Progress | None = None) -> Iterator[ImportedPair]:
-    """The pairs of the wish's file or files, in their order."""
+def pairs_of(
+    wish: Wish, progress: Progress | None = None, passed_over: set[str] | None = None
+) -> Iterator[ImportedPair]:
+    """The pairs of the wish's file or files, in their order; foreign columns are added to `passed_over`."""
+    strange = set() if passed_over is None else passed_over
     path = wish.paths[0]
     if wish.format == "pandalm":
         return pandalm.read(wish.paths)
@@ -104,8 +111,8 @@ def pairs_of(wish: Wish, progress: Progress | None = None) -> Iterator[ImportedP
     if wish.format == "llmbar":
         return llmbar.read(path)
     if wish.format == "jsonl":
-        return plain.read_jsonl(path, wish.grammar, progress)
-    return plain.read_csv(path, wish.grammar, progress)
+        return plain.read_jsonl(path, wish.grammar, progress, strange)
+    return plain.read_csv(path, wish.grammar, progress, strange)
 
 
 def _blank_run(wish: Wish) -> Run:
@@ -138,7 +145,8 @@ def _blank_run(wish: Wish) -> Run:
 
 
 def _import_pairs(connection: Connection, wish: Wish, blank: Run, progress: Progress | None) -> Imported:
-    found = pairs_of(wish, progress)
+    passed_over: set[str] = set()
+    found = pairs_of(wish, progress, passed_over)
     first = next(found, None)
     if first is None:
         raise BadFile(str(wish.paths[0]), "", "holds no pairs")
@@ -158,7 +166,7 @@ def _import_pairs(connection: Connection, wish: Wish, blank: Run, progress: Prog
     elif writer.held.has_agents:
         set_agent_gaps(connection, whole, scale)
     store.finish_run(connection, run.run_id, "complete")
-    return Imported(run.run_id, True, writer.pairs, 0)
+    return Imported(run.run_id, True, writer.pairs, 0, tuple(sorted(passed_over)))
 
 
 def _scaled(wish: Wish, blank: Run, held: Held) -> tuple[Run, Scale]:

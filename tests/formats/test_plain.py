@@ -18,13 +18,13 @@ from audit.words.records import ImportedPair, RawAnswer
 def from_jsonl(folder: Path, *rows: dict[str, Any], grammar: str | None = None) -> list[ImportedPair]:
     path = folder / "pairs.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return list(read_jsonl(path, grammar, None))
+    return list(read_jsonl(path, grammar, None, set()))
 
 
 def from_csv(folder: Path, text: str, grammar: str | None = None) -> list[ImportedPair]:
     path = folder / "pairs.csv"
     path.write_bytes(text.encode())
-    return list(read_csv(path, grammar, None))
+    return list(read_csv(path, grammar, None, set()))
 
 
 FULL = {
@@ -211,6 +211,9 @@ WRONG = [
         "prompt: expected text or a list of chat messages, each with a role",
     ),
     ({"rewards_a": 1}, "rewards_a: is not a known column; did you mean reward_a?"),
+    ({"raw-ab": "x"}, "raw-ab: is not a known column; did you mean raw_ab?"),
+    ({"Raw AB ": "x"}, "Raw AB : is not a known column; did you mean raw_ab?"),
+    ({"raw_a": "x"}, "raw_a: is not a known column; did you mean raw_ba or raw_ab?"),
     ({"pairid": 1}, "pairid: is not a known column; did you mean pair_id?"),
     ({"Success_b": 1}, "Success_b: is not a known column; did you mean success_b?"),
 ]

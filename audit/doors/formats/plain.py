@@ -59,14 +59,18 @@ _LABEL_REWARDS = {"A": (1.0, 0.0), "B": (0.0, 1.0), "tie": (0.5, 0.5), None: (No
 _PREFERENCES = {"a": "A", "b": "B", "tie": "tie", "unreadable": "unreadable", "failed": "failed"}
 
 
-def read_jsonl(path: Path, grammar: str | None, progress: Progress | None) -> Iterator[ImportedPair]:
-    """The pairs of a JSON Lines file."""
-    yield from _pairs(str(path), json_lines(path, progress), grammar)
+def read_jsonl(
+    path: Path, grammar: str | None, progress: Progress | None, passed_over: set[str]
+) -> Iterator[ImportedPair]:
+    """The pairs of a JSON Lines file; columns that are not ours are added to `passed_over`."""
+    yield from _pairs(str(path), json_lines(path, progress), grammar, passed_over)
 
 
-def read_csv(path: Path, grammar: str | None, progress: Progress | None) -> Iterator[ImportedPair]:
-    """The pairs of a CSV file; an empty cell is an absent value."""
-    yield from _pairs(str(path), _known_rows(path, progress), grammar)
+def read_csv(
+    path: Path, grammar: str | None, progress: Progress | None, passed_over: set[str]
+) -> Iterator[ImportedPair]:
+    """The pairs of a CSV file, an empty cell an absent value; `passed_over` as for JSON Lines."""
+    yield from _pairs(str(path), _known_rows(path, progress), grammar, passed_over)
 
 
 def _known_rows(path: Path, progress: Progress | None) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -83,13 +87,15 @@ def _known_rows(path: Path, progress: Progress | None) -> Iterator[tuple[int, di
 
 
 def _pairs(
-    file: str, rows: Iterator[tuple[int, dict[str, Any]]], grammar: str | None
+    file: str, rows: Iterator[tuple[int, dict[str, Any]]], grammar: str | None, passed_over: set[str]
 ) -> Iterator[ImportedPair]:
     seen = set(COLUMNS)
     for number, fields in rows:
         row = Row(file, f"line {number}", fields)
         if not fields.keys() <= seen:
-            seen |= strange_columns(row, COLUMNS)
+            strange = strange_columns(row, COLUMNS)
+            seen |= strange
+            passed_over |= strange
         yield _pair(row, grammar)
 
 

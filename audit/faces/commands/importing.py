@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
     from audit.verbs.gaps import BucketSet
 
+_UNREAD = (
+    "reward-audit sql \"select raw_output from judge_logs where parse_status in ('unreadable', 'truncated') "
+    'limit 5"'
+)
 FORMATS = ("judgebench", "llmbar", "pandalm", "jsonl", "csv", "gauge-csv", "rewards")
 
 
@@ -101,7 +105,7 @@ def _file(
     buckets: "BucketSet | None",
     as_json: bool,
 ) -> None:
-    from audit.faces.output import file_progress, print_json
+    from audit.faces.output import file_progress, print_json, say, shown
     from audit.pipeline.importing import Wish, import_file
 
     wish = Wish(
@@ -130,6 +134,8 @@ def _file(
         click.echo(f"imported {found.sessions:,} sessions as run {found.run_id}")
         return
     click.echo(f"imported {found.pairs:,} pair{'' if found.pairs == 1 else 's'} as run {found.run_id}")
+    if found.passed_over:
+        say(f"columns passed over: {shown(', '.join(found.passed_over))}")
     _summary(engine, found.run_id)
 
 
@@ -137,7 +143,14 @@ def _summary(engine: "Engine", run_id: str) -> None:
     from audit.faces.output import say, shown
     from audit.pipeline.reporting import headline, report
 
-    say(shown(headline(report(engine, run_id))))
+    found = report(engine, run_id)
+    answers = found["answers"]
+    if not answers["total"]:
+        say("No verdict in it: none of the columns raw_ab, raw_ba, pref_ab and pref_ba holds anything.")
+    elif unread := answers["unreadable"] + answers["truncated"]:
+        doubt = " (is the grammar the right one?)" if unread == answers["total"] else ""
+        say(f"{unread:,} of {answers['total']:,} replies could not be read{doubt}. To see some: {_UNREAD}")
+    say(shown(headline(found)))
     click.echo("next: reward-audit report")
 
 
