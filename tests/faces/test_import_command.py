@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 PAIR = {"agent_a": "x", "agent_b": "y", "success_a": True, "success_b": False}
-READ, UNREAD = "[[A]]", "Output (a)"
+READ, UNREAD = "[[A]]", "no idea"
 
 
 @pytest.fixture

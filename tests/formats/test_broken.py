@@ -307,7 +307,7 @@ HOSTILE = {
         None, '{"pair_id":"p","raw_ab":"\\ud800","grammar":"json","prompt":"\\udfff","response_b":"\\ud83d"}'
     ),
     "half a surrogate pair in a key": jsonl(
-        r"FILE, line 1: 'reward_\ud800': is not a known column; did you mean reward_b?",
+        r"FILE, line 1: 'reward_\ud800': is not a known column; did you mean reward_a or reward_b?",
         '{"pair_id":"p","reward_\\ud800":1}',
     ),
     "empty strings": jsonl(

@@ -213,7 +213,7 @@ WRONG = [
     ({"rewards_a": 1}, "rewards_a: is not a known column; did you mean reward_a?"),
     ({"raw-ab": "x"}, "raw-ab: is not a known column; did you mean raw_ab?"),
     ({"Raw AB ": "x"}, "Raw AB : is not a known column; did you mean raw_ab?"),
-    ({"raw_a": "x"}, "raw_a: is not a known column; did you mean raw_ba or raw_ab?"),
+    ({"raw_a": "x"}, "raw_a: is not a known column; did you mean raw_ab or raw_ba?"),
     ({"pairid": 1}, "pairid: is not a known column; did you mean pair_id?"),
     ({"Success_b": 1}, "Success_b: is not a known column; did you mean success_b?"),
 ]

@@ -205,4 +205,4 @@ def _nearest(column: str, known: Collection[str]) -> list[str]:
     """The known columns that are as near as any, where one is near: `raw_a` may be either of two."""
     near = difflib.get_close_matches(column, known, n=3, cutoff=0.85)
     closeness = [difflib.SequenceMatcher(None, column, name).ratio() for name in near]
-    return [name for name, ratio in zip(near, closeness, strict=True) if ratio == max(closeness)]
+    return sorted(name for name, ratio in zip(near, closeness, strict=True) if ratio == max(closeness))
