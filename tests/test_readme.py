@@ -21,13 +21,15 @@ def _section(title: str) -> str:
 
 def test_first_screen_when_its_command_is_run_then_it_prints_what_stands_there(tmp_path):
     first = "\n".join(README.splitlines()[:40])
-    commands = re.search(r"^    pip install -e \. && (.*)$", first, re.MULTILINE)[1].split(" && ")
-    assert [command.split()[0] for command in commands] == ["reward-audit"] * 2
+    command = re.search(r"^    pip install -e \. && (.*)$", first, re.MULTILINE)[1].split()
+    assert command[0] == "reward-audit"
     env = {**os.environ, "REWARD_AUDIT_DB": f"sqlite:///{tmp_path}/a.db"}
-    for command in commands:
-        call = [sys.executable, "-m", "audit", *command.split()[1:]]
-        done = subprocess.run(call, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+    call = [sys.executable, "-m", "audit", *command[1:]]
+    done = subprocess.run(call, cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
     printed = [line.rstrip() for line in done.stdout.splitlines()]
+    counts = re.search(r"simulates (\S+) sessions, judges (\S+) pairs", first)
+    assert f"simulate: {counts[1]}/{counts[1]}" in done.stderr
+    assert f"{counts[2]} pairs, " in done.stdout
     shown = re.search(r"among other tables:\n\n((?:    .*\n|\n)+)", first)[1]
     lines = [line.removeprefix("    ").rstrip() for line in shown.splitlines() if line.strip()]
     assert len(lines) > 8
