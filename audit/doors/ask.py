@@ -10,7 +10,6 @@ from audit.words.records import Pair, Run, Session
 from audit.words.text import from_stored
 
 _PAIRS = ", ".join(Pair._fields)
-_TROUBLE = {"unreadable": 1, "truncated": 1, "error": 2}
 
 
 def run_named(connection: Connection, wanted: str) -> Run:
@@ -93,23 +92,24 @@ def _pairs_between(
     return [Pair(*row) for row in connection.execute(query, values)]
 
 
-def last_statuses(connection: Connection, pair_ids: Sequence[str]) -> dict[tuple[str, str], str]:
-    """(pair_id, presented_order) -> parse_status of the judge's last attempt; of a panel, the worst."""
+def last_answers(
+    connection: Connection, pair_ids: Sequence[str]
+) -> dict[tuple[str, str], list[tuple[str | None, str]]]:
+    """(pair_id, presented_order) -> preference and parse_status of each judge's last attempt."""
     marks = ", ".join(f":p{i}" for i in range(len(pair_ids)))
     found = connection.execute(
         text(
-            "select pair_id, presented_order, profile, parse_status from judge_logs "  # noqa: S608 - only marks
+            "select pair_id, presented_order, profile, preference, parse_status from judge_logs "  # noqa: S608 - only marks
             f"where role = 'judge' and pair_id in ({marks}) "
             "order by pair_id, presented_order, attempt, log_id"
         ),
         {f"p{i}": pair_id for i, pair_id in enumerate(pair_ids)},
     )
-    last = {(pair_id, order, profile): status for pair_id, order, profile, status in found}
-    worst: dict[tuple[str, str], str] = {}
-    for (pair_id, order, _), status in last.items():
-        so_far = worst.get((pair_id, order), status)
-        worst[pair_id, order] = max(so_far, status, key=lambda one: _TROUBLE.get(one, 0))
-    return worst
+    last = {(pair_id, order, profile): said for pair_id, order, profile, *said in found}
+    by_order: dict[tuple[str, str], list[tuple[str | None, str]]] = {}
+    for (pair_id, order, _), (preference, status) in last.items():
+        by_order.setdefault((pair_id, order), []).append((preference, status))
+    return by_order
 
 
 def agent_rewards(
@@ -157,13 +157,19 @@ def is_one_pair_a_task(connection: Connection, run_id: str, gate: str) -> bool:
 
 
 def answer_counts(connection: Connection, run_id: str, gate: str) -> dict[str, int]:
-    """parse_status -> number of the judge's calls for this gate."""
+    """parse_status -> number of the calls made for this gate, by whichever judges."""
+    # With one gate all the run's answers are its own, and an index alone counts them.
+    of_gate = (
+        "and pair_id in (select pair_id from audit_pairs where run_id = :r and gate = :g) "
+        if len(gates(connection, run_id)) > 1
+        else ""
+    )
     found = connection.execute(
         text(
-            "select parse_status, count(*) from judge_logs "
-            "where run_id = :r and role = 'judge' and profile = :g group by parse_status"
+            "select parse_status, count(*) from judge_logs "  # noqa: S608 - our own condition
+            f"where run_id = :r and role = 'judge' {of_gate}group by parse_status"
         ),
-        {"r": run_id, "g": gate},
+        {"r": run_id, "g": gate} if of_gate else {"r": run_id},
     )
     return {row[0]: row[1] for row in found}
 

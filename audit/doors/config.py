@@ -8,7 +8,8 @@ from typing import Any
 
 import yaml
 
-from audit.words.config import KNOWN_ROLES, Config, check_config
+from audit.doors.llm_url import clean_base_url
+from audit.words.config import Config, check_config, is_foreign
 from audit.words.errors import AuditError, BadFile
 
 
@@ -25,8 +26,9 @@ def load_config(path: Path) -> tuple[Config, list[str]]:
             listed["profiles"] if isinstance(listed, dict) and "profiles" in listed else listed
         )
     config = check_config(found, str(path))
+    _check_addresses(config, path)
     tasks = [str(path.parent / task) for task in config.tasks]
-    return config.model_copy(update={"tasks": tasks}), _notes(config)
+    return config.model_copy(update={"tasks": tasks}), _notes(config, found["profiles"])
 
 
 def keys_of(config: Config, environ: Mapping[str, str] | None = None) -> dict[str, str | None]:
@@ -51,11 +53,23 @@ def keys_of(config: Config, environ: Mapping[str, str] | None = None) -> dict[st
     return keys
 
 
-def _notes(config: Config) -> list[str]:
+def _check_addresses(config: Config, path: Path) -> None:
+    """Raises BadFile with every address that cannot be meant, before anything is shown or sent."""
+    faults = []
+    for profile in config.profiles:
+        try:
+            clean_base_url(profile.base_url)
+        except AuditError as error:
+            faults.append(f"profile {profile.name!r}: {error}")
+    if faults:
+        raise BadFile(str(path), "", "; ".join(faults))
+
+
+def _notes(config: Config, listed: list[dict[str, Any]]) -> list[str]:
     notes = [
-        f"profile {profile.name!r} has the role {profile.role!r}, which is none of ours: passed over"
-        for profile in config.profiles
-        if profile.role not in KNOWN_ROLES
+        f"profile {profile.get('name')!r} has the role {profile['role']!r}, none of ours: passed over"
+        for profile in listed
+        if is_foreign(profile)
     ]
     notes += [
         f"profile {profile.name!r} holds its key in the file: put it into a variable and name that in "
@@ -98,6 +112,6 @@ def _read(path: Path) -> Any:
         mark = error.problem_mark
         raise BadFile(
             str(path), f"line {mark.line + 1}" if mark else "", f"not YAML: {error.problem}"
-        ) from error
+        ) from None  # which would show the line, and perhaps the key in it
     except yaml.YAMLError as error:
         raise BadFile(str(path), "", f"not YAML: {error}") from error

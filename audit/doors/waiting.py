@@ -11,7 +11,20 @@ from audit.words.text import from_stored
 
 # Faults that are not the agent's: what such a session holds says nothing of it.
 _BROKEN = "('gateway', 'simulator')"
-_UNJUDGED = """
+# The judge's call failed, and this judge was not asked again in this order.
+_LAST_FAILED = """
+    failed.role = 'judge'
+    and failed.parse_status = 'error'
+    and not exists (
+        select 1
+        from judge_logs as later
+        where later.pair_id = failed.pair_id
+            and later.presented_order = failed.presented_order
+            and later.profile = failed.profile
+            and later.log_id > failed.log_id
+    )
+"""
+_UNJUDGED = f"""
     audit_pairs.run_id = :run_id
     and (
         audit_pairs.judged_at is null
@@ -19,32 +32,26 @@ _UNJUDGED = """
             select 1
             from judge_logs as failed
             where failed.pair_id = audit_pairs.pair_id
-                and failed.role = 'judge'
-                and failed.parse_status = 'error'
-                and not exists (
-                    select 1
-                    from judge_logs as later
-                    where later.pair_id = failed.pair_id
-                        and later.presented_order = failed.presented_order
-                        and later.profile = failed.profile
-                        and later.log_id > failed.log_id
-                )
+                and {_LAST_FAILED}
         ))
     )
     and coalesce(a.fault, '') not in ('gateway', 'simulator')
     and coalesce(b.fault, '') not in ('gateway', 'simulator')
+"""  # noqa: S608 - our own conditions
+# A check was put to a model that did not answer.
+_ASKED_IN_VAIN = """
+    sessions.session_id in (
+        select session_id
+        from judge_logs
+        where run_id = :run_id and role = 'verifier' and parse_status = 'error'
+    )
+    and sessions.checks_json like '%"passed"\\:null%'
 """
-_UNVERIFIED = """
+_UNVERIFIED = f"""
     sessions.run_id = :run_id
     and (
         sessions.verified_at is null
-        or (:retry = 1 and exists (
-            select 1
-            from judge_logs as failed
-            where failed.session_id = sessions.session_id
-                and failed.role = 'verifier'
-                and failed.parse_status = 'error'
-        ) and sessions.checks_json like '%"passed"\\:null%')
+        or (:retry = 1 and {_ASKED_IN_VAIN})
     )
     and coalesce(sessions.fault, '') not in ('gateway', 'simulator')
 """
@@ -111,8 +118,8 @@ def unasked_satisfaction(connection: Connection, run_id: str, retry: bool) -> li
         connection,
         "select session_id, transcript_json, source_json from sessions "  # noqa: S608 - our own conditions
         f"where run_id = :run_id and satisfaction is null and coalesce(fault, '') not in {_BROKEN} "
-        "and not exists (select 1 from judge_logs where judge_logs.session_id = sessions.session_id "
-        "and judge_logs.role = 'satisfaction' and (:retry = 0 or judge_logs.parse_status <> 'error')) "
+        "and session_id not in (select session_id from judge_logs where run_id = :run_id "
+        "and role = 'satisfaction' and (:retry = 0 or parse_status <> 'error')) "
         "order by session_id",
         run_id=run_id,
         retry=int(retry),
@@ -144,28 +151,67 @@ def count_unverified(connection: Connection, run_id: str, retry: bool) -> int:
     return int(connection.execute(text(query), {"run_id": run_id, "retry": int(retry)}).scalar_one())
 
 
-def unfinished_run(connection: Connection, config_hash: str) -> str | None:
-    """The newest live run of this config, where it is not complete."""
+def newest_run(
+    connection: Connection, config_hash: str, prompt_set_hash: str | None, name: str | None
+) -> tuple[str, str] | None:
+    """(run_id, status) of the newest live run of this config and these prompts; `name` where it matters."""
     found = connection.execute(
         text(
             "select run_id, status from audit_runs where kind = 'live' and config_hash = :config_hash "
+            "and prompt_set_hash = :prompt_set_hash and name = coalesce(:name, name) "
             "order by created_at desc, run_id desc limit 1"
         ),
-        {"config_hash": config_hash},
+        {"config_hash": config_hash, "prompt_set_hash": prompt_set_hash, "name": name},
     ).first()
-    return None if found is None or found[1] == "complete" else str(found[0])
+    return None if found is None else (str(found[0]), str(found[1]))
+
+
+def count_held(connection: Connection, run_id: str) -> tuple[int, int]:
+    """Sessions that no gateway broke, and pairs, that are stored of the run."""
+    found = connection.execute(
+        text(
+            "select (select count(*) from sessions where run_id = :run_id "
+            "and coalesce(fault, '') <> 'gateway'), "
+            "(select count(*) from audit_pairs where run_id = :run_id)"
+        ),
+        {"run_id": run_id},
+    ).one()
+    return int(found[0]), int(found[1])
 
 
 def failed_calls(connection: Connection, run_id: str) -> tuple[int, int]:
     """How many calls the run has made, and how many of them failed for good."""
     found = connection.execute(
         text(
-            "select count(*), count(*) filter (where parse_status = 'error') from judge_logs "
-            "where run_id = :run_id"
+            f"""
+            select
+                (select count(*) from judge_logs where run_id = :run_id),
+                (
+                    select count(*)
+                    from judge_logs as failed
+                    where failed.run_id = :run_id and {_LAST_FAILED}
+                ),
+                (
+                    select count(*)
+                    from sessions
+                    where run_id = :run_id and fault = 'gateway' and end_reason = 'gateway_error'
+                ),
+                (
+                    select count(distinct judge_logs.session_id)
+                    from judge_logs
+                    inner join sessions on sessions.session_id = judge_logs.session_id
+                    where judge_logs.run_id = :run_id
+                        and judge_logs.role = 'satisfaction'
+                        and judge_logs.parse_status = 'error'
+                        and sessions.satisfaction is null
+                ),
+                (select count(*) from sessions where run_id = :run_id and {_ASKED_IN_VAIN})
+            """  # noqa: S608 - our own conditions
         ),
         {"run_id": run_id},
     ).one()
-    return int(found[0]), int(found[1])
+    calls, *failed = map(int, found)
+    return calls, sum(failed)
 
 
 def _add_answers(connection: Connection, pair: dict[str, Any]) -> None:

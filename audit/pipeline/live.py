@@ -11,6 +11,7 @@ from audit.doors.prompts import Prompt, prompt
 from audit.verbs.gaps import GAUGE, SCORES, BucketSet, buckets_from_text
 from audit.verbs.render import Hidden
 from audit.words.config import Config, Panel, Profile
+from audit.words.errors import BadRequest
 from audit.words.profiles import Endpoint
 from audit.words.records import JudgeLog, Run
 from audit.words.tasks import Task
@@ -120,9 +121,14 @@ def key_name(profile: Profile) -> str | None:
 
 
 def buckets_of(config: Config) -> BucketSet:
-    """The bucket set that the config names; `gap_source: judge` implies `scores`."""
+    """The bucket set that the config names; `gap_source: judge` implies `scores`. Raises BadRequest."""
+    if config.buckets is None and config.near is not None:
+        raise BadRequest("near: it needs buckets, because a preset says itself what is near")
     if config.buckets is not None:
-        return buckets_from_text(config.buckets, config.near)
+        try:
+            return buckets_from_text(config.buckets, config.near)
+        except ValueError as error:
+            raise BadRequest(f"buckets: {error}") from error
     return SCORES if config.gap_source == "judge" else GAUGE
 
 

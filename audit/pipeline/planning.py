@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import defaultdict
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -22,28 +22,42 @@ from audit.words.text import as_json
 PROMPTS = ("simulated_user", "agent", "judge_pair", "satisfaction", "check")
 
 
-def begin(
-    connection: Connection, config: Config, tasks: list[Task], *, resume: str | None, new: bool
-) -> tuple[Run, bool]:
+# What decides how fast, how long and under which name a run goes, and nothing of what it finds.
+_NO_FINDING = {"name", "budget", "gate", "max_error_rate", "tasks"}
+_NO_ANSWER = {"api_key_env", "timeout_s", "attempts", "rpm", "tpm", "concurrency"}
+
+
+class Wish(NamedTuple):
+    """Which run is meant: `resume` names it, `new` wants another one, `name` is what a new one is called."""
+
+    resume: str | None = None
+    new: bool = False
+    name: str | None = None
+    may_begin: bool = True
+
+
+def begin(connection: Connection, config: Config, tasks: list[Task], wish: Wish) -> tuple[Run, bool]:
     """The run to work on, and whether it is a new one.
 
-    `resume` names it; without, it is the newest run of the same config that is not complete, unless `new`.
-    Raises BadRequest where a resumed run was made from another config.
+    Without a wish it is the newest run of the same config and prompts that is not complete. Stages that can
+    begin none take the newest, complete or not. Raises BadRequest where there is none, and where a resumed
+    run was made from another config or with other prompts.
     """
     prompts = [prompt(name, config.language) for name in PROMPTS]
     fresh = _fresh(config, tasks, prompts)
-    if resume is not None:
-        run = ask.run_named(connection, resume)
-        if run.kind == "live" and run.config_hash != fresh.config_hash:
-            raise BadRequest(
-                f"run {run.run_id} was made from another config: give that one with --config, "
-                "or start a run of this one with --new"
-            )
-        return run, False
-    if not new:
-        unfinished = waiting.unfinished_run(connection, fresh.config_hash)
-        if unfinished is not None:
-            return ask.run_named(connection, unfinished), False
+    if wish.name is not None:
+        fresh = fresh._replace(name=wish.name)
+    if wish.resume is not None:
+        return _resumed(ask.run_named(connection, wish.resume), fresh), False
+    newest = waiting.newest_run(connection, fresh.config_hash, fresh.prompt_set_hash, wish.name)
+    if newest is not None and not wish.new and (newest[1] != "complete" or not wish.may_begin):
+        return ask.run_named(connection, newest[0]), False
+    if not wish.may_begin:
+        raise BadRequest(
+            "only `run` and `simulate` begin a run: leave --new out"
+            if wish.new
+            else "there is no run of this config to go on with: `reward-audit simulate` begins one"
+        )
     chosen = buckets_of(config)
     store.add_run(connection, fresh)
     store.add_buckets(connection, chosen.name, chosen.with_unknown())
@@ -51,15 +65,39 @@ def begin(
     return fresh, True
 
 
+def _resumed(run: Run, fresh: Run) -> Run:
+    if run.kind != "live":
+        raise BadRequest(f"run {run.run_id} was imported: there is nothing to go on with but `score`")
+    if run.config_hash != fresh.config_hash:
+        raise BadRequest(
+            f"run {run.run_id} was made from another config: give that one with --config, "
+            "or start a run of this one with --new"
+        )
+    if run.prompt_set_hash != fresh.prompt_set_hash:
+        raise BadRequest(
+            f"run {run.run_id} was made with other prompts, and answers to both must not be mixed: "
+            "start a run with these by --new"
+        )
+    return run
+
+
 def _fresh(config: Config, tasks: list[Task], prompts: list[Prompt]) -> Run:
     public = public_config(config)
-    stored = {"config": public, "role_isolation": role_isolation(config)}
+    places = len(tasks) * config.trials
+    stored = {
+        "config": public,
+        "role_isolation": role_isolation(config),
+        "planned": {
+            "sessions": places * len(config.agents),
+            "pairs": places * len(config.agent_pairs()) * len(config.judges),
+        },
+    }
     return Run(
         run_id=store.new_run_id(),
         name=config.name,
         kind="live",
         config_json=as_json(stored),
-        config_hash=_hash([public | {"tasks": None}, sorted(task.fingerprint for task in tasks)]),
+        config_hash=_hash([_deciding(public), sorted(task.fingerprint for task in tasks)]),
         task_set_hash=_hash(sorted([task.task_id, task.fingerprint] for task in tasks)),
         prompt_set_hash=_hash(sorted(item.prompt_hash for item in prompts)),
         swap_rule=config.swap_rule,
@@ -70,6 +108,15 @@ def _fresh(config: Config, tasks: list[Task], prompts: list[Prompt]) -> Run:
         created_at=clock.now(),
         finished_at=None,
     )
+
+
+def _deciding(public: dict[str, Any]) -> dict[str, Any]:
+    """The part of a config that decides what a run finds: of the same, a run can be gone on with."""
+    profiles = [
+        {key: value for key, value in profile.items() if key not in _NO_ANSWER}
+        for profile in public["profiles"]
+    ]
+    return {key: value for key, value in public.items() if key not in _NO_FINDING} | {"profiles": profiles}
 
 
 def plan_pairs(connection: Connection, run: Run, config: Config) -> None:

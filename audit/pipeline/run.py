@@ -7,16 +7,17 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Engine
 
-from audit.doors import store, store_live, waiting
+from audit.doors import store_live
 from audit.doors.config import keys_of
-from audit.doors.db import reading, writing
+from audit.doors.db import writing
 from audit.doors.llm import Models
 from audit.doors.tasks import load_tasks
 from audit.pipeline import planning
 from audit.pipeline.judge import judge
 from audit.pipeline.live import Live, Meter, key_name
 from audit.pipeline.scoring import score_run
-from audit.pipeline.simulate import plan, session_id_of, simulate
+from audit.pipeline.simulate import simulate
+from audit.pipeline.standing import settle_status
 from audit.pipeline.verify import verify
 from audit.pipeline.work import Stopped
 from audit.words.config import Config
@@ -34,12 +35,13 @@ class Order(NamedTuple):
     concurrency: int = 16
     resume: str | None = None
     new: bool = False
+    name: str | None = None
     retry_errors: bool = False
     limit: int | None = None
 
 
 class Ran(NamedTuple):
-    """How it went. `status`: complete; stopped (budget, limit or interruption); or too_many_errors."""
+    """How it went; `status` as `settle_status` says it."""
 
     run: Run
     status: str
@@ -58,24 +60,27 @@ def run(
     keys = _keys(config, environ)
     tasks = load_tasks([Path(path) for path in config.tasks])
     with writing(engine) as connection:
-        found, is_new = planning.begin(connection, config, tasks, resume=order.resume, new=order.new)
+        wish = planning.Wish(order.resume, order.new, order.name, may_begin="simulate" in order.stages)
+        found, is_new = planning.begin(connection, config, tasks, wish)
     announce(found, is_new)
     if found.status == "complete" and not order.retry_errors:
         return Ran(found, "complete", Meter())
+    _set_status(engine, found, "running")
     meter = Meter(tell=tell)
     try:
-        status = asyncio.run(_stages(engine, order, found, tasks, keys, meter))
+        is_done = asyncio.run(_stages(engine, order, found, tasks, keys, meter))
     except BaseException:
         _set_status(engine, found, "stopped")
         raise
-    _set_status(engine, found, status)
-    return Ran(found, status, meter)
+    with writing(engine) as connection:
+        status = settle_status(connection, found, order.stages, config.max_error_rate)
+    return Ran(found, status if is_done or status == "too_many_errors" else "stopped", meter)
 
 
 async def _stages(
     engine: Engine, order: Order, found: Run, tasks: list[Task], keys: Mapping[str, str | None], meter: Meter
-) -> str:
-    """The stages, one after the other; what the run's status is then."""
+) -> bool:
+    """The stages, one after the other; false where the budget did not reach to the end."""
     async with Models(keys, order.concurrency, transports()) as models:
         live = Live(
             engine=engine,
@@ -98,31 +103,15 @@ async def _stages(
             if "verify" in order.stages:
                 await verify(live)
         except Stopped:
-            return "stopped"
+            return False
     if "score" in order.stages:
         score_run(engine, found.run_id)
-    return _outcome(live)
-
-
-def _outcome(live: Live) -> str:
-    """Complete where nothing is left to be asked; a call that failed for good counts as asked."""
-    run_id = live.run.run_id
-    with reading(live.engine) as connection:
-        stored = waiting.session_faults(connection, run_id)
-        left = sum(stored.get(session_id_of(live, item), "gateway") == "gateway" for item in plan(live))
-        left += waiting.count_unjudged(connection, run_id, False)
-        calls, failed = waiting.failed_calls(connection, run_id)
-    if failed > live.config.max_error_rate * calls:
-        return "too_many_errors"
-    return "stopped" if left else "complete"
+    return True
 
 
 def _set_status(engine: Engine, found: Run, status: str) -> None:
     with writing(engine) as connection:
-        if status == "complete":
-            store.finish_run(connection, found.run_id, "complete")
-        else:
-            store_live.set_status(connection, found.run_id, "stopped")
+        store_live.set_status(connection, found.run_id, status)
 
 
 def _keys(config: Config, environ: Mapping[str, str] | None) -> dict[str, str | None]:

@@ -1,14 +1,18 @@
 """Score: gaps, buckets, outcomes and `misselected` of stored pairs, without calling anything."""
 
+from collections.abc import Mapping
 from typing import cast
 
 from sqlalchemy import Connection, Engine
 
 from audit.doors import ask, store
 from audit.doors.db import writing
+from audit.pipeline.standing import config_of, settle_status
 from audit.verbs.gaps import GAUGE, PRESETS, SCORES, BucketSet, agent_gaps, buckets_from_rows
 from audit.verbs.score import Scale, score
+from audit.verbs.vote import Rule, vote
 from audit.words import clock
+from audit.words.config import Panel
 from audit.words.names import Answer, GapScope, GapSource, SwapRule
 from audit.words.records import Pair, Run
 
@@ -46,7 +50,10 @@ def score_run(
         )
         store.add_buckets(connection, chosen.name, chosen.with_unknown())
         store.set_scale(connection, run.run_id, run.swap_rule, run.gap_source, run.gap_scope, run.bucket_set)
-        return run, rescore(connection, run, Scale(run.swap_rule, run.gap_source, chosen))
+        changed = rescore(connection, run, Scale(run.swap_rule, run.gap_source, chosen))
+        if run.kind == "live" and run.status != "complete":
+            settle_status(connection, run, ("score",))
+        return run, changed
 
 
 def stored_buckets(connection: Connection, name: str) -> BucketSet:
@@ -83,10 +90,11 @@ def rescore(connection: Connection, run: Run, scale: Scale) -> int:
     """Score every pair of the run; how many changed."""
     by_category = run.gap_scope == "category"
     gaps = {gate: _agent_gaps(connection, run, gate) for gate in ask.gates(connection, run.run_id)}
+    rules = _vote_rules(run)
     changed = 0
     now = clock.now()
     for batch in ask.pairs(connection, run.run_id):
-        answers = _answers(connection, batch)
+        answers = _answers(connection, batch, rules)
         updates = []
         for pair, (ab, ba) in zip(batch, answers, strict=True):
             gap = _agent_gap(pair, gaps[pair.gate], by_category)
@@ -134,25 +142,38 @@ def _agent_gap(pair: Pair, gaps: AgentGaps, by_category: bool) -> float | None:
     return gaps.get((pair.agent_a, pair.agent_b, pair.category if by_category else None))
 
 
-def _answers(connection: Connection, batch: list[Pair]) -> list[tuple[Answer, Answer]]:
+def _answers(
+    connection: Connection, batch: list[Pair], rules: Mapping[str, Rule]
+) -> list[tuple[Answer, Answer]]:
     """Both answers of each pair; only where a preference is NULL must the calls be asked why."""
     silent = [pair.pair_id for pair in batch if pair.pref_ab is None or pair.pref_ba is None]
-    statuses: dict[tuple[str, str], str] = {}
+    said: dict[tuple[str, str], list[tuple[str | None, str]]] = {}
     for start in range(0, len(silent), 500):
-        statuses |= ask.last_statuses(connection, silent[start : start + 500])
-    return [
-        (
-            cast(Answer, pair.pref_ab) if pair.pref_ab else _why(statuses.get((pair.pair_id, "AB"))),
-            cast(Answer, pair.pref_ba) if pair.pref_ba else _why(statuses.get((pair.pair_id, "BA"))),
-        )
-        for pair in batch
-    ]
+        said |= ask.last_answers(connection, silent[start : start + 500])
+
+    def answer(pair: Pair, order: str, preference: str | None) -> Answer:
+        if preference:
+            return cast(Answer, preference)
+        return _why(said.get((pair.pair_id, order), []), rules.get(pair.gate, "majority"))
+
+    return [(answer(pair, "AB", pair.pref_ab), answer(pair, "BA", pair.pref_ba)) for pair in batch]
 
 
-def _why(status: str | None) -> Answer:
-    if status is None:
-        return "missing"
+def _why(said: list[tuple[str | None, str]], rule: Rule) -> Answer:
+    """Why a gate gave no preference, from what each of its judges said last."""
+    if len(said) == 1:
+        return _trouble(said[0][1])
+    return vote([cast(Answer, preference) or _trouble(status) for preference, status in said], rule)
+
+
+def _trouble(status: str) -> Answer:
     if status == "error":
         return "failed"
-    # A panel's members were read, and do not agree.
+    # Read, and yet no preference.
     return "split" if status in ("ok", "repaired", "recorded") else "unreadable"
+
+
+def _vote_rules(run: Run) -> dict[str, Rule]:
+    """Gate -> the rule by which its panel votes."""
+    judges = config_of(run)["judges"] if run.kind == "live" else []
+    return {Panel(**judge).gate: judge["vote"] for judge in judges}

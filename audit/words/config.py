@@ -4,7 +4,7 @@ import difflib
 import types
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -18,6 +18,7 @@ from pydantic import (
 from audit.words.errors import BadFile
 from audit.words.names import SUCCESS_AT, GapScope, GapSource
 
+_Name = TypeVar("_Name", str, tuple[str, ...])
 KNOWN_ROLES = ("simulated_user", "agent", "llm_judge")
 
 
@@ -26,13 +27,13 @@ class _Strict(BaseModel):
 
 
 class Profile(_Strict):
-    """One model behind one gateway. Roles other than ours are kept and passed over."""
+    """One model behind one gateway."""
 
     name: Annotated[str, Field(min_length=1)]
     base_url: Annotated[str, Field(min_length=1)]
     model: Annotated[str, Field(min_length=1)]
     role: str
-    api_key_env: str | None = None
+    api_key_env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
     api_key: SecretStr | None = None
     temperature: Annotated[float, Field(ge=0)] | None = None
     max_tokens: Annotated[int, Field(ge=1)] | None = None
@@ -89,7 +90,7 @@ class Config(_Strict):
     profiles: Annotated[list[Profile], Field(min_length=1)]
     agents: Annotated[list[str], Field(min_length=2)]
     user: str
-    judges: list[Panel]
+    judges: Annotated[list[Panel], Field(min_length=1)]
     tasks: list[str] = []
     trials: Annotated[int, Field(ge=1)] = 1
     pairs: Literal["all", "adjacent"] | list[list[str]] = "all"
@@ -136,19 +137,31 @@ class Config(_Strict):
 
 
 def check_config(found: Any, file: str) -> Config:
-    """The config that a file holds. Raises BadFile with every fault, each with its key path."""
+    """The config that a file holds. Raises BadFile with every fault, each with its key path.
+
+    Profiles of roles that are none of ours belong to other programs: they are passed over unread.
+    """
     if not isinstance(found, dict):
         raise BadFile(file, "", "expected keys such as `profiles:` and `agents:` at the top")
+    listed = found.get("profiles")
+    ours = [index for index, profile in enumerate(_list(listed)) if not is_foreign(profile)]
+    wanted = found | {"profiles": [listed[index] for index in ours]} if isinstance(listed, list) else found
     faults: list[str] = []
     config = None
     try:
-        config = Config.model_validate(found)
+        config = Config.model_validate(wanted)
     except ValidationError as error:
-        faults = [_fault(item) for item in error.errors(include_url=False)]
+        faults = [_fault(item, ours) for item in error.errors(include_url=False)]
     faults += _name_faults(found)
     if config is None or faults:
         raise BadFile(file, "", "; ".join(faults))
     return config
+
+
+def is_foreign(profile: object) -> bool:
+    """Is it a profile of a role that is none of ours?"""
+    role = profile.get("role") if isinstance(profile, dict) else None
+    return isinstance(role, str) and role not in KNOWN_ROLES
 
 
 def _name_faults(found: dict[str, Any]) -> list[str]:
@@ -165,6 +178,9 @@ def _name_faults(found: dict[str, Any]) -> list[str]:
             faults.append(f"{path}: profile {name!r} has the role {roles[name]!r}, not {role!r}")
     agents = [agent for agent in _list(found.get("agents")) if isinstance(agent, str)]
     faults += [f"agents: {name!r} stands twice" for name in _twice(agents)]
+    named = [tuple(sorted(map(str, pair))) for pair in _list(found.get("pairs")) if isinstance(pair, list)]
+    faults += [f"pairs: {' and '.join(pair)} stand twice" for pair in _twice(named)]
+    faults += _panel_faults(found.get("judges"))
     for index, pair in enumerate(_list(found.get("pairs"))):
         if isinstance(pair, list) and (len(pair) != 2 or pair[0] == pair[1]):
             faults.append(f"pairs[{index}]: expected two different agents, found {pair}")
@@ -174,6 +190,21 @@ def _name_faults(found: dict[str, Any]) -> list[str]:
             if name not in agents
         ]
     return faults
+
+
+def _panel_faults(judges: object) -> list[str]:
+    """Gates of one name, which would be one and the same; and members that would vote twice."""
+    faults, gates = [], []
+    for panel in judges if isinstance(judges, list) else [judges]:
+        members = (
+            [panel] if isinstance(panel, str) else _list(isinstance(panel, dict) and panel.get("members"))
+        )
+        names = [name for name in members if isinstance(name, str)]
+        faults += [f"judges: {name!r} is a member of one panel twice" for name in _twice(names)]
+        if names:
+            name = panel.get("name") if isinstance(panel, dict) else None
+            gates.append(name if isinstance(name, str) else Panel(members=names).gate)
+    return faults + [f"judges: the gate {name!r} stands twice" for name in _twice(gates)]
 
 
 def _wanted(found: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -197,12 +228,16 @@ def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _twice(names: list[str]) -> list[str]:
+def _twice(names: list[_Name]) -> list[_Name]:
     return sorted({name for name in names if names.count(name) > 1})
 
 
-def _fault(item: Any) -> str:
-    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in item["loc"]).lstrip(".")
+def _fault(item: Any, ours: list[int]) -> str:
+    """One fault in words; `ours` holds where the profiles that were looked at stand in the file."""
+    where = list(item["loc"])
+    if where[0] == "profiles" and len(where) > 1:
+        where[1] = ours[where[1]]
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where).lstrip(".")
     kind = item["type"]
     if kind == "extra_forbidden":
         return f"{path}: unknown key{_nearest(str(item['loc'][-1]), _keys_at(item['loc'][:-1]))}"
@@ -211,13 +246,22 @@ def _fault(item: Any) -> str:
     if kind == "value_error":
         message = str(item["msg"]).removeprefix("Value error, ")
         return f"{path}: {message}" if path else message
-    shown = "a secret" if path.endswith("api_key") else repr(item["input"])[:60]
+    if kind == "string_pattern_mismatch":
+        return f"{path}: expected the name of a variable such as JUDGE_KEY, not the key itself"
+    shown = "a secret" if path.endswith(("api_key", "api_key_env")) else _shown(item["input"])
     wanted = (
         "text: put it in quotes"
         if kind == "string_type"
         else str(item["msg"]).removeprefix("Input should be ")
     )
     return f"{path}: expected {wanted}, found {shown}"
+
+
+def _shown(value: object) -> str:
+    """A wrong value; of a whole mapping or list only what it is, because a key may stand in it."""
+    if isinstance(value, dict | list):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    return repr(value)[:60]
 
 
 def _nearest(word: str, known: Any) -> str:

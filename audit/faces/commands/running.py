@@ -23,6 +23,7 @@ def stage_options(command: Any) -> Any:
         click.option("--seed", type=int, help="Instead of the seeds in the config."),
         click.option("--max-tokens", type=click.IntRange(min=1), help="Stop at so many tokens, resumable."),
         click.option("--retry-errors", is_flag=True, help="Ask again what failed for good."),
+        click.option("--name", help="What a new run is called, instead of the config's name."),
         click.option("--new", is_flag=True, help="A new run, also where one is unfinished."),
         click.option("--resume", "--run", metavar="RUN", help="The run to go on with."),
         click.option("-j", "concurrency", type=click.IntRange(min=1), default=16, show_default=True,
@@ -90,6 +91,7 @@ def _stages(ctx: click.Context, stages: tuple[str, ...], options: dict[str, Any]
         concurrency=options["concurrency"],
         resume=options["resume"],
         new=options["new"],
+        name=options["name"],
         retry_errors=options["retry_errors"],
         limit=options["limit"],
     )
@@ -184,7 +186,7 @@ def _tell_outcome(ctx: click.Context, engine: Any, ran: "Ran", as_json: bool, *,
         click.echo(", ".join(f"{name} {value}" for name, value in found.items()), err=True)
         if show_report and ran.status == "complete":
             print_report(report(engine, ran.run.run_id))
-    if ran.status != "complete" and show_report:
+    if ran.status not in ("complete", "done"):
         reason = {
             "too_many_errors": "more calls failed than max_error_rate allows: --retry-errors asks them again",
             "stopped": "not all is done: the same command goes on from there",

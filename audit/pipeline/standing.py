@@ -1,0 +1,56 @@
+"""Standing: how far a live run has come, and what its stages still have to do."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection
+
+from audit.doors import store, store_live, waiting
+from audit.words.records import Run
+
+
+def config_of(run: Run) -> dict[str, Any]:
+    """The config that a live run was begun with."""
+    found: dict[str, Any] = json.loads(run.config_json)["config"]
+    return found
+
+
+def left(connection: Connection, run: Run) -> dict[str, int]:
+    """Stage -> the units it still has to do. A call that failed for good counts as done."""
+    planned = json.loads(run.config_json)["planned"]
+    sessions, pairs = waiting.count_held(connection, run.run_id)
+    return {
+        "simulate": planned["sessions"] - sessions,
+        "judge": planned["pairs"]
+        - pairs
+        + waiting.count_unjudged(connection, run.run_id, False)
+        + len(waiting.unasked_satisfaction(connection, run.run_id, False)),
+        "verify": waiting.count_unverified(connection, run.run_id, False),
+    }
+
+
+def settle_status(
+    connection: Connection, run: Run, stages: Sequence[str], max_error_rate: float | None = None
+) -> str:
+    """Store where the run stands after `stages`, and say it.
+
+    complete         everything was done, and scored at last
+    done             these stages have nothing left to do, others have
+    stopped          there is something left for these stages
+    too_many_errors  more calls failed for good than `max_error_rate` (the run's own where none is given)
+    """
+    most = config_of(run)["max_error_rate"] if max_error_rate is None else max_error_rate
+    calls, failed = waiting.failed_calls(connection, run.run_id)
+    todo = left(connection, run)
+    if failed > most * calls:
+        status = "too_many_errors"
+    elif "score" in stages and not any(todo.values()):
+        status = "complete"
+    else:
+        status = "stopped" if any(todo.get(stage) for stage in stages) else "done"
+    if status == "complete":
+        store.finish_run(connection, run.run_id, "complete")
+    else:
+        store_live.set_status(connection, run.run_id, "stopped")
+    return status
