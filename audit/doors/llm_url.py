@@ -21,6 +21,11 @@ def clean_base_url(url: str) -> tuple[str, dict[str, str]]:
         return url.strip().rstrip("/") if parts.netloc else OFFLINE, {}
     if parts.scheme not in ("http", "https") or not parts.netloc:
         bare = url.strip().partition("://")[2] or url.strip().lstrip("/")
+        if "@" in bare.partition("/")[0]:
+            raise AuditError(
+                f"base_url holds a password: write {_without_query('https://' + bare.rpartition('@')[2])} "
+                "and name the key in api_key_env"
+            )
         raise AuditError(f"base_url {url!r} is not an address: write it as https://{bare or 'HOST/v1'}")
     if "@" in parts.netloc:
         right = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))

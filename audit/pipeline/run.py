@@ -11,10 +11,12 @@ from audit.doors import store_live
 from audit.doors.config import keys_of
 from audit.doors.db import writing
 from audit.doors.llm import Models
+from audit.doors.llm_secrets import key_for
+from audit.doors.llm_url import clean_base_url
 from audit.doors.tasks import load_tasks
 from audit.pipeline import planning
 from audit.pipeline.judge import judge
-from audit.pipeline.live import Live, Meter, key_name
+from audit.pipeline.live import Live, Meter, endpoint_of, key_name
 from audit.pipeline.scoring import score_run
 from audit.pipeline.simulate import simulate
 from audit.pipeline.standing import settle_status
@@ -115,12 +117,14 @@ def _set_status(engine: Engine, found: Run, status: str) -> None:
 
 
 def _keys(config: Config, environ: Mapping[str, str] | None) -> dict[str, str | None]:
+    """Under which name the door finds each profile's key. Raises AuditError where one has none it needs."""
     by_profile = keys_of(config, environ)
-    return {
-        key_name(profile) or profile.name: by_profile[profile.name]
-        for profile in config.profiles
-        if profile.name in by_profile
-    }
+    used = [profile for profile in config.profiles if profile.name in by_profile]
+    keys = {key_name(profile) or profile.name: by_profile[profile.name] for profile in used}
+    for profile in used:
+        held = {name: key for name, key in keys.items() if key}
+        key_for(endpoint_of(profile), clean_base_url(profile.base_url)[0], held)
+    return keys
 
 
 def transports() -> dict[str, Any]:

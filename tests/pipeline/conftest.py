@@ -1,14 +1,20 @@
 """A live run's surroundings: a small config, its tasks, and a gateway in a thread of its own."""
 
 import asyncio
+import io
+import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
 from server import ChatServer, Say
+
+from audit.faces.cli import main
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -62,3 +68,45 @@ def gateway() -> Iterator[Callable[..., ChatServer]]:
     loop.call_soon_threadsafe(loop.stop)
     thread.join(10)
     loop.close()
+
+
+class Did(NamedTuple):
+    """What a command printed and how it ended."""
+
+    stdout: str
+    stderr: str
+    code: int
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Did]:
+    """The real command as `cli` runs it, but in this process: no second to start it each time."""
+    for name in [name for name in os.environ if name.startswith("REWARD_AUDIT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+
+    def run(*args: str | Path, db: str = f"sqlite:///{tmp_path / 'audit.db'}") -> Did:
+        out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+        monkeypatch.setattr(sys, "argv", ["reward-audit", "--db", db, *map(str, args)])
+        with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
+            main()
+        said = [stream.buffer.getvalue().decode() for stream in (out, err)]
+        return Did(*said, int(ended.value.code or 0))
+
+    return run
+
+
+@pytest.fixture
+def small(config_file: Callable[..., Path], few_tasks: str) -> Callable[..., Path]:
+    """Writes a config of three agents on three tasks; their models behind `server` where one is given."""
+
+    def write(server: ChatServer | None = None, **changes: Any) -> Path:
+        path = config_file(**{"tasks": few_tasks, "agents": ["agent-95", "agent-80", "agent-50"]} | changes)
+        if server is not None:
+            config = yaml.safe_load(path.read_text(encoding="utf-8"))
+            behind = {"base_url": server.base_url, "timeout_s": 5}
+            config["profiles"] = [profile | behind for profile in config["profiles"]]
+            path.write_text(yaml.safe_dump(config), encoding="utf-8")
+        return path
+
+    return write
