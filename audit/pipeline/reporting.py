@@ -1,6 +1,5 @@
 """Report: what a run says of its judge, as the mapping of `report --json`; counting is left to SQL."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,6 +7,7 @@ from sqlalchemy import Connection, Engine
 
 from audit.doors import ask
 from audit.doors.db import reading
+from audit.pipeline.standing import config_of
 from audit.verbs.measures import mcnemar_p, pair_rates, rate
 from audit.words.config import Panel
 from audit.words.errors import BadRequest
@@ -112,17 +112,11 @@ def _gate(run: Run, wanted: str | None, gates: Sequence[str]) -> str:
             f"run {run.run_id} holds no pairs: `reward-audit show {run.run_id}` says what it holds"
         )
     if wanted is None:
-        configured = [Panel.model_validate(judge).gate for judge in _config(run).get("judges", ())]
+        configured = [Panel.model_validate(judge).gate for judge in config_of(run).get("judges", ())]
         return next((gate for gate in configured if gate in gates), sorted(gates)[0])
     if wanted not in gates:
         raise BadRequest(f"run {run.run_id} has no gate {wanted!r}, only {', '.join(sorted(gates))}")
     return wanted
-
-
-def _config(run: Run) -> dict[str, Any]:
-    """The config of a live run; of others, nothing."""
-    config: dict[str, Any] = json.loads(run.config_json).get("config", {}) if run.kind == "live" else {}
-    return config
 
 
 def _of_run(connection: Connection, view: str, run: Run) -> list[dict[str, Any]]:

@@ -175,5 +175,5 @@ def _trouble(status: str) -> Answer:
 
 def _vote_rules(run: Run) -> dict[str, Rule]:
     """Gate -> the rule by which its panel votes."""
-    judges = config_of(run)["judges"] if run.kind == "live" else []
+    judges = config_of(run).get("judges", ())
     return {Panel(**judge).gate: judge["vote"] for judge in judges}

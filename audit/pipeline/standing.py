@@ -11,8 +11,8 @@ from audit.words.records import Run
 
 
 def config_of(run: Run) -> dict[str, Any]:
-    """The config that a live run was begun with."""
-    found: dict[str, Any] = json.loads(run.config_json)["config"]
+    """The config that a live run was begun with; of others, nothing."""
+    found: dict[str, Any] = json.loads(run.config_json).get("config", {}) if run.kind == "live" else {}
     return found
 
 
