@@ -166,17 +166,10 @@ def newest_run(
     return None if found is None else (str(found[0]), str(found[1]))
 
 
-def count_held(connection: Connection, run_id: str) -> tuple[int, int]:
-    """Sessions that no gateway broke, and pairs, that are stored of the run."""
-    found = connection.execute(
-        text(
-            "select (select count(*) from sessions where run_id = :run_id "
-            "and coalesce(fault, '') <> 'gateway'), "
-            "(select count(*) from audit_pairs where run_id = :run_id)"
-        ),
-        {"run_id": run_id},
-    ).one()
-    return int(found[0]), int(found[1])
+def count_held(connection: Connection, run_id: str) -> int:
+    """How many sessions of the run are stored that no gateway broke."""
+    query = "select count(*) from sessions where run_id = :run_id and coalesce(fault, '') <> 'gateway'"
+    return int(connection.execute(text(query), {"run_id": run_id}).scalar_one())
 
 
 def failed_calls(connection: Connection, run_id: str) -> tuple[int, int]:

@@ -83,14 +83,10 @@ def _resumed(run: Run, fresh: Run) -> Run:
 
 def _fresh(config: Config, tasks: list[Task], prompts: list[Prompt]) -> Run:
     public = public_config(config)
-    places = len(tasks) * config.trials
     stored = {
         "config": public,
         "role_isolation": role_isolation(config),
-        "planned": {
-            "sessions": places * len(config.agents),
-            "pairs": places * len(config.agent_pairs()) * len(config.judges),
-        },
+        "planned": {"sessions": len(tasks) * config.trials * len(config.agents)},
     }
     return Run(
         run_id=store.new_run_id(),

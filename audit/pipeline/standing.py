@@ -17,15 +17,10 @@ def config_of(run: Run) -> dict[str, Any]:
 
 
 def left(connection: Connection, run: Run) -> dict[str, int]:
-    """Stage -> the units it still has to do; `pairs` wait for their sessions, or for `judge` to see them.
-
-    A call that failed for good counts as done.
-    """
+    """Stage -> the units it still has to do. A call that failed for good counts as done."""
     planned = json.loads(run.config_json)["planned"]
-    sessions, pairs = waiting.count_held(connection, run.run_id)
     return {
-        "simulate": planned["sessions"] - sessions,
-        "pairs": planned["pairs"] - pairs,
+        "simulate": planned["sessions"] - waiting.count_held(connection, run.run_id),
         "judge": waiting.count_unjudged(connection, run.run_id, False)
         + len(waiting.unasked_satisfaction(connection, run.run_id, False)),
         "verify": waiting.count_unverified(connection, run.run_id, False),

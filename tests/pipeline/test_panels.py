@@ -171,11 +171,11 @@ def verdict(winner: str) -> Say:
     return Say(text=json.dumps({"first": side, "second": side} | scores | {"winner": winner}))
 
 
-# Three judges: one always for the longer transcript, one always against it, one whose calls fail.
+# Three judges: the first one's calls fail, one is always for the longer transcript, one always against it.
 FAILURES = {
-    # They differ whatever the third would have said.
+    # They differ whatever the first would have said.
     "unanimous": "inconsistent",
-    # The third would have decided.
+    # The first would have decided.
     "majority": "incomplete",
 }
 
@@ -191,7 +191,7 @@ def test_panel_when_a_member_fails_then_it_matters_only_where_its_vote_could_hav
             return Say(body=serve(body))
         first, second = shown(body)
         longer_first = (len(first), first) > (len(second), second)
-        if body["model"] == "judge-40-pos50" and is_broken:
+        if body["model"] == "judge-60" and is_broken:
             return refusing("no such deployment", 404)
         return verdict("first" if longer_first == (body["model"] != "judge-coin") else "second")
 

@@ -235,20 +235,22 @@ def test_run_when_pairs_are_chosen_then_those_and_no_others_are_judged(
 def test_run_when_calls_fail_then_exit_4_and_once_they_are_asked_again_the_run_is_complete(
     here: Any, small: Callable[..., Path], gateway: Callable[..., ChatServer], tmp_path: Path
 ) -> None:
-    count = 0
+    counts = {"judge": 0, "others": 0}
     is_broken = True
 
     def answer(body: dict[str, Any]) -> Say:
-        nonlocal count
-        count += 1
-        # Every fourth call, of whichever role.
-        return refusing("gone", 404) if is_broken and count % 4 == 0 else Say(body=serve(body))
+        who = "judge" if body["model"].startswith("judge") else "others"
+        counts[who] += 1
+        fails = counts[who] % {"judge": 4, "others": 25}[who] == 0
+        return refusing("gone", 404) if is_broken and fails else Say(body=serve(body))
 
-    config = small(gateway(answer))
+    config = small(gateway(answer), max_error_rate=0.0)
     first = here("run", "-c", config, "-j", "1")
     assert (first.code, "max_error_rate" in first.stderr) == (4, True)
     file = tmp_path / "audit.db"
     assert rows(file, "select count(*) from sessions where fault = 'gateway' and success is null") > [(0,)]
+    failed_at = "select distinct role from judge_logs where parse_status = 'error' order by 1"
+    assert {("judge",), ("satisfaction",)} < set(rows(file, failed_at))
     broken = rows(file, "select count(*) from judge_logs where parse_status = 'error'")[0][0]
 
     is_broken = False

@@ -69,6 +69,9 @@ def test_stages_when_half_done_then_run_does_the_rest_of_the_same_run(
     assert here("verify", "-c", config).code == 0
     assert here("score").code == 0
     assert rows(file, "select status from audit_runs") == [("stopped",)]
+    # Nor when every session is there, and the judge has not seen the last ones.
+    assert here("simulate", "-c", config).code == here("verify", "-c", config).code == here("score").code == 0
+    assert rows(file, "select status from audit_runs") == [("stopped",)]
     did = here("run", "-c", config)
     assert did.code == 0, did.stderr
     assert "going on with run" in did.stderr
