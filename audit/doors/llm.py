@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # imported at first use: commands that ask no model need not 
     import httpx2
     import openai
 
-__all__ = ["Models", "clean_base_url", "redact"]
+__all__ = ["Models", "clean_base_url", "held_keys", "reached_at", "redact"]
 
 _RETRIED = frozenset({408, 409, 429, *range(500, 600)})
 _KEEPALIVE_S = 30.0
@@ -78,7 +78,7 @@ class Models:
         concurrency: int = 16,
         transports: "Mapping[str, httpx2.AsyncBaseTransport] | None" = None,
     ) -> None:
-        self._keys = {name: value.strip() for name, value in keys.items() if value and value.strip()}
+        self._keys = held_keys(keys)
         self._secrets = frozenset(self._keys.values())
         self._secret_forms = [form.encode() for form in forms(self._secrets)]
         self._concurrency = concurrency
@@ -195,8 +195,7 @@ class Models:
         return redact(content.decode("utf-8", "replace"), self._secrets).encode()
 
     def _opened(self, endpoint: Endpoint) -> _Line:
-        base_url, query = clean_base_url(endpoint.base_url)
-        key = key_for(endpoint, base_url, self._keys)
+        base_url, query, key = reached_at(endpoint, self._keys)
         place = (base_url, tuple(query.items()), key)
         if place not in self._clients:
             self._clients[place] = _client(base_url, query, key, self._transport(base_url, endpoint.name))
@@ -212,6 +211,20 @@ class Models:
         if base_url.startswith(OFFLINE):
             raise AuditError(f"profile {name!r}: nothing is served at {base_url}")
         return None
+
+
+def held_keys(keys: Mapping[str, str | None]) -> dict[str, str]:
+    """The keys that are there, without the line end that a file left at one."""
+    return {name: value.strip() for name, value in keys.items() if value and value.strip()}
+
+
+def reached_at(endpoint: Endpoint, keys: Mapping[str, str]) -> tuple[str, dict[str, str], str]:
+    """(base URL, query, key) of an endpoint. Raises AuditError that names its profile."""
+    try:
+        base_url, query = clean_base_url(endpoint.base_url)
+    except AuditError as error:
+        raise AuditError(f"profile {endpoint.name!r}: {error}") from error
+    return base_url, query, key_for(endpoint, base_url, keys)
 
 
 def _client(

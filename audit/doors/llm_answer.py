@@ -75,7 +75,7 @@ def _read_choice(choice: dict[str, Any], common: dict[str, Any]) -> Reply:
     error = f"empty content, finish_reason={finish_reason or 'null'}"
     if isinstance(message.get("refusal"), str) and message["refusal"]:
         error += f", refusal: {_one_line(message['refusal'])}"
-    return Reply("error", content, error=error, **common)
+    return Reply("error", content, error=error, is_empty=True, **common)
 
 
 def _text(content: Any) -> str | None:

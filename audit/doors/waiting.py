@@ -173,7 +173,7 @@ def count_held(connection: Connection, run_id: str) -> int:
 
 
 def failed_calls(connection: Connection, run_id: str) -> tuple[int, int]:
-    """How many calls the run has made, and how many of them failed for good."""
+    """How many calls the run has made, and how many of them failed for good: none came after them."""
     found = connection.execute(
         text(
             f"""

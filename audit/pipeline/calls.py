@@ -57,7 +57,7 @@ def log_of(
         reasoning_tokens=usage.reasoning_tokens,
         total_tokens=usage.total_tokens,
         latency_ms=reply.latency_ms,
-        temperature=endpoint.temperature,
+        temperature=reply.request.get("temperature"),
         seed=reply.request.get("seed"),
         error=reply.error,
         created_at=clock.now(),

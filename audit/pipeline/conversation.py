@@ -9,6 +9,7 @@ from audit.doors.prompts import Prompt
 from audit.doors.world import Overrun
 from audit.pipeline.calls import Read, log_of
 from audit.verbs.user_turn import UserTurn, read_user_turn
+from audit.verbs.verdict_text import without_thinking
 from audit.words.calls import Message, Reply
 from audit.words.profiles import Endpoint
 from audit.words.records import JudgeLog
@@ -80,17 +81,19 @@ class Conversation:
                 if not await self._agent_acts():
                     return
             if turn.ended:
-                self.end_reason = "user_blocked" if "block" in turn.ended else "user_stop"
+                _, blocked = self._endings()
+                self.end_reason = "user_blocked" if turn.ended == blocked else "user_stop"
                 return
 
     async def _user_speaks(self) -> UserTurn | None:
         """The user's turn, asked for again once where it must not be delivered; NULL ends the session."""
         told = (self.parts.task.goal, *self.parts.task.facts)
+        rules = self.parts.user_prompt.fill(goal="", facts=(), finished="", blocked="")[0]["content"]
         for attempt in (1, 2):
             reply = await self._ask(self.parts.user, self.parts.user_prompt, self._as_user(), attempt)
             if reply is None:
                 return None
-            turn = read_user_turn(reply.content or "", self.parts.stop_tokens, told)
+            turn = read_user_turn(reply.content or "", self.parts.stop_tokens, told, rules)
             if turn.problem is None:
                 return turn
         self._end("simulator_fault", "simulator", f"the simulated user's turn was not usable: {turn.problem}")
@@ -148,7 +151,8 @@ class Conversation:
                 attempt=attempt,
             )
         )
-        if reply.status == "error":
+        # A user that says nothing is asked again like one that says what it must not.
+        if reply.status == "error" and not (reply.is_empty and prompt is self.parts.user_prompt):
             self._end("gateway_error", "gateway", reply.error)
             return None
         return reply
@@ -156,17 +160,24 @@ class Conversation:
     def _as_user(self) -> list[Message]:
         """The session as the user sees it: the agent's words are the other side's, tools are not seen."""
         task = self.parts.task
-        finished, blocked = (*self.parts.stop_tokens, self.parts.stop_tokens[0])[:2]
+        finished, blocked = self._endings()
         messages = self.parts.user_prompt.fill(
-            goal=task.goal, facts=task.facts, finished=finished, blocked=blocked
+            goal=task.goal, facts=task.facts, finished=finished, blocked=blocked or finished
         )
         messages.append({"role": "user", "content": GREETING[self.parts.language]})
         for message in self.messages:
             if message["role"] == "user":
                 messages.append({"role": "assistant", "content": message["content"]})
-            elif message["role"] == "assistant" and message["content"]:
-                messages.append({"role": "user", "content": message["content"]})
+            elif message["role"] == "assistant":
+                said = without_thinking(message["content"] or "").strip()
+                if said:
+                    messages.append({"role": "user", "content": said})
         return messages
+
+    def _endings(self) -> tuple[str, str | None]:
+        """The tokens for done and for given up: the first two, or one for both."""
+        finished, *others = self.parts.stop_tokens
+        return finished, others[0] if others else None
 
     def _end(self, reason: str, fault: str | None, error: str | None) -> None:
         self.end_reason, self.fault, self.error = reason, fault, error

@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 from audit.doors.llm import Models
 from audit.doors.prompts import Prompt, prompt
 from audit.verbs.gaps import GAUGE, SCORES, BucketSet, buckets_from_text
+from audit.verbs.isolation import self_names
 from audit.verbs.render import Hidden
 from audit.words.config import Config, Panel, Profile
 from audit.words.errors import BadRequest
@@ -17,7 +18,7 @@ from audit.words.records import JudgeLog, Run
 from audit.words.tasks import Task
 
 # As a profile's name such a word tells nothing of who is meant, and every transcript is full of them.
-_ROLE_WORDS = {"agent", "assistant", "customer", "judge", "user"}
+_ROLE_WORDS = {"agent", "assistant", "customer", "judge", "user", "客服", "助手", "顾客", "用户", "裁判"}
 
 
 @dataclass(slots=True)
@@ -82,7 +83,7 @@ class Live:
     def hidden(self) -> Hidden:
         """What a judge must not see."""
         profiles = self.config.profiles
-        names = {profile.name for profile in profiles} | {profile.model for profile in profiles}
+        names = {profile.name for profile in profiles}.union(*(self_names(p.model) for p in profiles))
         return Hidden(names - _ROLE_WORDS, self.config.stop_tokens)
 
     def may_go_on(self) -> bool:

@@ -61,5 +61,6 @@ async def ask_pointwise(
                 attempt=len(logs) + 1,
             )
         )
-        if status != "unreadable" or len(logs) == ATTEMPTS:
+        is_read = status != "unreadable" and not (status == "truncated" and found.parsed_json is None)
+        if is_read or status == "error" or len(logs) == ATTEMPTS:
             return found, logs

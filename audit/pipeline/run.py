@@ -10,9 +10,7 @@ from sqlalchemy import Engine
 from audit.doors import store_live
 from audit.doors.config import keys_of
 from audit.doors.db import writing
-from audit.doors.llm import Models
-from audit.doors.llm_secrets import key_for
-from audit.doors.llm_url import clean_base_url
+from audit.doors.llm import Models, held_keys, reached_at
 from audit.doors.tasks import load_tasks
 from audit.pipeline import planning
 from audit.pipeline.judge import judge
@@ -117,13 +115,13 @@ def _set_status(engine: Engine, found: Run, status: str) -> None:
 
 
 def _keys(config: Config, environ: Mapping[str, str] | None) -> dict[str, str | None]:
-    """Under which name the door finds each profile's key. Raises AuditError where one has none it needs."""
+    """Key name -> key of every profile in use. Raises AuditError where one cannot be reached as written."""
     by_profile = keys_of(config, environ)
     used = [profile for profile in config.profiles if profile.name in by_profile]
     keys = {key_name(profile) or profile.name: by_profile[profile.name] for profile in used}
+    # Now, and not when a judge's turn comes after hours of paid simulation.
     for profile in used:
-        held = {name: key for name, key in keys.items() if key}
-        key_for(endpoint_of(profile), clean_base_url(profile.base_url)[0], held)
+        reached_at(endpoint_of(profile), held_keys(keys))
     return keys
 
 

@@ -4,6 +4,20 @@ import re
 
 from audit.words.config import Config, Profile
 
+# What models of one line are called, and who makes them. Words that an errand may be about are left out.
+_LINES = (
+    ("gpt", "chatgpt", "openai"),
+    ("claude", "anthropic"),
+    ("gemini", "gemma", "deepmind"),
+    ("qwen", "tongyi", "通义千问"),
+    ("llama",),
+    ("mistral", "mixtral"),
+    ("deepseek", "深度求索"),
+    ("grok",),
+    ("glm", "chatglm", "zhipu", "智谱"),
+    ("kimi", "moonshot"),
+)
+
 
 def role_isolation(config: Config) -> list[str]:
     """A sentence for each thing that a judge shares with the simulated user, or with an agent it judges."""
@@ -39,6 +53,16 @@ def family(model: str) -> str:
     name = model.rpartition("/")[2].lower()
     found = re.match(r"[a-z]+", name)
     return found[0] if found else name
+
+
+def self_names(model: str) -> set[str]:
+    """By which names a model may speak of itself: its own, without its vendor's prefix too, and its line's.
+
+    `openai/gpt-4o` gives `openai/gpt-4o`, `gpt-4o`, `gpt`, `chatgpt` and `openai`.
+    """
+    name = model.rpartition("/")[2]
+    lines = [line for line in _LINES if any(word in model.casefold() for word in line)]
+    return {model, name, *(word for line in lines for word in line)}
 
 
 def _own_judge(judge: Profile, agent: Profile) -> str:

@@ -51,6 +51,8 @@ def _fields(raw: str | None, wanted: str, is_cut: bool) -> tuple[dict[str, Any],
     found = [item for item in find_objects(plain(reply), reply)[0] if wanted in item.fields]
     if not found:
         return {}, "truncated" if is_cut else "unreadable"
+    if is_cut and reply[: found[-1].start].strip("`json \t\r\n"):
+        return {}, "truncated"  # among the words of a reply without its end it may be what the judge quotes
     return found[-1].fields, "truncated" if is_cut else "ok" if found[-1].strict else "repaired"
 
 

@@ -3,13 +3,17 @@
 import hashlib
 import json
 import re
+import string
 from collections.abc import Iterable, Sequence
 
+from audit.verbs.stops import without_stops
+from audit.verbs.verdict_text import without_thinking
 from audit.words.calls import Message
 
 # A line of a message never begins like a line of ours.
 _CONTINUED = "\n    "
-_THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
+_WHOLE = r"(?<![A-Za-z0-9_-]){}(?:-?\d[A-Za-z0-9]*(?:[.-][A-Za-z0-9]+)*)?(?![A-Za-z0-9_-])"
+_OF_NAMES = frozenset(string.ascii_letters + string.digits + "_.:/-")
 
 
 def render_session(messages: Sequence[Message], hidden: "Hidden") -> str:
@@ -27,11 +31,13 @@ def render_session(messages: Sequence[Message], hidden: "Hidden") -> str:
             _say(lines, "agent", message, hidden)
             for call in message.get("tool_calls") or ():
                 function = call.get("function") or {}
-                name = str(function.get("name"))
+                name = _one_line(hidden.cover(str(function.get("name"))))
                 names[str(call.get("id"))] = name
                 lines.append(f"agent calls {name}({_one_line(hidden.cover(_arguments(function)))})")
         elif role == "tool":
-            name = names.get(str(message.get("tool_call_id")), str(message.get("name") or "tool"))
+            name = names.get(str(message.get("tool_call_id"))) or _one_line(
+                hidden.cover(str(message.get("name") or "tool"))
+            )
             lines.append(f"result of {name}: {_inside(hidden.cover(_text(message)))}")
     return "\n".join(lines)
 
@@ -40,17 +46,42 @@ class Hidden:
     """Words that would tell a judge who is before it: agents' and models' names, stop tokens."""
 
     def __init__(self, names: Iterable[str], stop_tokens: Iterable[str]) -> None:
-        """A name counts as a whole word in any case; one of one or two characters is no name to look for."""
+        """A name counts in any case; one of one or two characters is no name to look for.
+
+        A name of letters alone counts as a whole word, with a version: `gpt`, `GPT-5`. One like `heron-7` is
+        found inside a longer one too, `marsh/heron-7b:free`, and all of that is covered.
+        """
         words = sorted({name for name in names if len(name) > 2}, key=len, reverse=True)
-        pattern = "|".join(re.escape(word) for word in words)
-        self._names = re.compile(rf"(?<![\w-])(?:{pattern})(?![\w-])", re.IGNORECASE) if words else None
+        mixed = [re.escape(word) for word in words if _is_mixed(word)]
+        whole = [_WHOLE.format(re.escape(word)) for word in words if not _is_mixed(word)]
+        self._names = re.compile("|".join([*mixed, *whole]), re.IGNORECASE) if words else None
         self._tokens = tuple(stop_tokens)
 
     def cover(self, text: str) -> str:
         """The text without stop tokens, names put as `[name]`."""
-        for token in self._tokens:
-            text = text.replace(token, "")
-        return self._names.sub("[name]", text) if self._names else text
+        text, _ = without_stops(text, self._tokens)
+        return text if self._names is None else self._without_names(text, self._names)
+
+    def _without_names(self, text: str, names: re.Pattern[str]) -> str:
+        pieces, at = [], 0
+        for found in names.finditer(text):
+            start, end = found.span()
+            if start < at:
+                continue
+            if _is_mixed(found[0]):
+                while start > at and text[start - 1] in _OF_NAMES:
+                    start -= 1
+                while end < len(text) and text[end] in _OF_NAMES:
+                    end += 1
+                while text[end - 1] in ".:/-" and end > found.end():
+                    end -= 1
+            pieces += [text[at:start], "[name]"]
+            at = end
+        return "".join([*pieces, text[at:]])
+
+
+def _is_mixed(name: str) -> bool:
+    return not name.isalpha() and any(map(str.isalpha, name))
 
 
 def nonce(*parts: str) -> str:
@@ -64,7 +95,7 @@ def nonce(*parts: str) -> str:
 
 
 def _say(lines: list[str], who: str, message: Message, hidden: Hidden) -> None:
-    said = hidden.cover(_THINKING.sub("", _text(message))).strip()
+    said = hidden.cover(without_thinking(_text(message))).strip()
     if said:
         lines.append(f"{who}: {_inside(said)}")
 

@@ -50,19 +50,19 @@ def read_verdict(raw: str | None, grammar: Grammar, finish_reason: str | None = 
 
     A reply that the provider cut is `truncated`; its choice is kept when the conclusion was complete by then.
     """
+    is_cut = finish_reason in _CUT
     if raw is None or not raw or raw.isspace():
         verdict = unreadable("empty reply")
     else:
-        verdict = _read(raw, grammar, finish_reason)
-    if finish_reason in _CUT:
-        return replace(verdict, status="truncated")
-    return verdict
+        is_cut = is_cut or finish_reason == "content_filter"
+        verdict = _read(raw, grammar, is_cut)
+    return replace(verdict, status="truncated") if is_cut else verdict
 
 
-def _read(raw: str, grammar: Grammar, finish_reason: str | None) -> Verdict:
+def _read(raw: str, grammar: Grammar, is_cut: bool) -> Verdict:
     try:
         if grammar.name == "score_pair":
-            return read_score_pair(raw, grammar, cut=finish_reason in _CUT)
+            return read_score_pair(raw, grammar, cut=is_cut)
         return _READERS[grammar.name](raw, grammar)
     except TooManyClaims:
         return unreadable(f"more than {MOST_CLAIMS} verdicts")

@@ -25,8 +25,8 @@ class Reply:
     """One answered, or finally failed, model call.
 
     `status` is `error` where there is no content to read (`error` says why, without keys), `truncated` where
-    the model was cut off. `request` is what was sent, without keys: with the parameters the gateway had
-    refused before left out, and `refused` naming those.
+    the model was cut off. `is_empty`: a whole answer came, with nothing in it. `request` is what was sent,
+    without keys: with the parameters the gateway had refused before left out, and `refused` naming those.
     """
 
     status: ReplyStatus
@@ -37,6 +37,7 @@ class Reply:
     usage: Usage = field(default_factory=Usage)
     latency_ms: float | None = None
     error: str | None = None
+    is_empty: bool = False
     http_attempts: int = 1
     request: dict[str, Any] = field(default_factory=dict)
     refused: tuple[str, ...] = ()

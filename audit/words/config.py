@@ -20,6 +20,7 @@ from audit.words.names import SUCCESS_AT, GapScope, GapSource
 
 _Name = TypeVar("_Name", str, tuple[str, ...])
 KNOWN_ROLES = ("simulated_user", "agent", "llm_judge")
+Token = Annotated[str, Field(pattern=r"\S")]
 
 
 class _Strict(BaseModel):
@@ -104,7 +105,11 @@ class Config(_Strict):
     language: Literal["en", "zh"] = "en"
     seed: int = 0
     max_turns: Annotated[int, Field(ge=1)] = 20
-    stop_tokens: Annotated[list[str], Field(min_length=1)] = ["<finished>", "<blocked>", "###STOP###"]
+    stop_tokens: Annotated[list[Token], Field(min_length=1)] = [
+        "<finished>",
+        "<blocked>",
+        "###STOP###",
+    ]
     llm_labels_count: bool = False
     max_error_rate: Annotated[float, Field(ge=0, le=1)] = 0.05
     budget: Budget = Budget()

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 from server import ChatServer, Say
+from staged import Stage
 
 from audit.faces.cli import main
 
@@ -110,3 +111,9 @@ def small(config_file: Callable[..., Path], few_tasks: str) -> Callable[..., Pat
         return path
 
     return write
+
+
+@pytest.fixture
+def stage(tmp_path: Path, gateway: Callable[..., ChatServer]) -> Stage:
+    """A run of two agents at a harbour office, scripted over HTTP."""
+    return Stage(tmp_path, gateway)
