@@ -9,6 +9,7 @@ import ssl
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -28,9 +29,18 @@ if TYPE_CHECKING:  # imported at first use: commands that ask no model need not 
 
 __all__ = ["Models", "clean_base_url", "held_keys", "reached_at", "redact"]
 
-_RETRIED = frozenset({408, 409, 429, *range(500, 600)})
 _KEEPALIVE_S = 30.0
+_RETRIED = frozenset({408, 409, 429, *range(500, 600)})
 _LONGEST_ERROR = 500
+# The client's own settings once more: what is left out here, the SDK copies from its defaults for each call,
+# which takes a tenth of the call's processor time.
+_OPTIONS: Any = {
+    "headers": {},
+    "params": {},
+    "timeout": None,
+    "max_retries": 0,
+    "security": {"bearer_auth": True},
+}
 
 
 @dataclass(slots=True)
@@ -38,7 +48,7 @@ class _Line:
     """What the calls of one endpoint share."""
 
     endpoint: Endpoint
-    base_url: str
+    url: str
     client: "openai.AsyncOpenAI"
     pace: Pace
     refused: tuple[str, ...] = ()
@@ -176,7 +186,7 @@ class Models:
             reply = read_reply(answer)
             line.pace.correct(call.sent, reply.usage)
         else:
-            reply = Reply("error", None, error=status_error(answer, line.base_url + ENDPOINT_PATH))
+            reply = Reply("error", None, error=status_error(answer, line.url))
         # Redacted before it is cut: half a key would not be found, and still be half a key.
         error = None if reply.error is None else redact(reply.error, self._secrets)[:_LONGEST_ERROR]
         return replace(
@@ -198,8 +208,11 @@ class Models:
         base_url, query, key = reached_at(endpoint, self._keys)
         place = (base_url, tuple(query.items()), key)
         if place not in self._clients:
-            self._clients[place] = _client(base_url, query, key, self._transport(base_url, endpoint.name))
-        line = _Line(endpoint, base_url, self._clients[place], Pace(endpoint, self._concurrency))
+            transport = self._transport(base_url, endpoint.name)
+            self._clients[place] = _client(base_url, query, key, transport)
+        pace = Pace(endpoint, self._concurrency)
+        # The whole address: a path would be joined to the client's base URL anew for each call.
+        line = _Line(endpoint, base_url + ENDPOINT_PATH, self._clients[place], pace)
         self._lines[endpoint] = line
         return line
 
@@ -238,19 +251,17 @@ def _client(
     import httpx2
     import openai
 
-    # 0 is no limit of connections: the window and the slots are the limit.
-    options: dict[str, Any] = {
-        "timeout": None,
-        "trust_env": False,
-        "follow_redirects": False,
-        "limits": httpx2.Limits(max_connections=0, keepalive_expiry=_KEEPALIVE_S),
-    }
-    if transport is not None:
-        http_client = httpx2.AsyncClient(transport=transport, **options)
-    else:
-        # Reading the certificates takes long. Without them no server is trusted, and none needs to be.
-        certificates = httpx2.create_ssl_context if base_url.startswith("https:") else _no_certificates
-        http_client = openai.DefaultAioHttpClient(verify=certificates(), **options)
+    # Reading the certificates takes long. Without them no server is trusted, and none needs to be.
+    certificates = httpx2.create_ssl_context if base_url.startswith("https:") else _no_certificates
+    http_client = _straight_client()(
+        transport=transport,
+        verify=certificates(),
+        timeout=None,
+        trust_env=False,
+        follow_redirects=False,
+        # 0 is no limit of connections: the window and the slots are the limit.
+        limits=httpx2.Limits(max_connections=0, keepalive_expiry=_KEEPALIVE_S),
+    )
     client = openai.AsyncOpenAI(
         api_key=key,
         admin_api_key="",
@@ -266,6 +277,41 @@ def _client(
     return client
 
 
+@cache
+def _straight_client() -> "type[httpx2.AsyncClient]":
+    """The SDK's aiohttp client without what no call needs: cookies, redirects, logins, a URL read anew."""
+    import httpx2
+    import openai
+
+    class Straight(openai.DefaultAioHttpClient):
+        url = httpx2.URL("")
+        text = ""
+
+        def build_request(self, method: str, url: Any, **parts: Any) -> httpx2.Request:
+            if parts.get("params"):
+                return super().build_request(method, url, **parts)
+            if url != self.text:
+                self.text, self.url = url, httpx2.URL(url)
+            headers = [*parts["headers"], ("accept-encoding", self.headers["accept-encoding"])]
+            return httpx2.Request(method, self.url, headers=headers, content=parts["content"])
+
+        async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
+            response = await self._transport.handle_async_request(request)
+            response.request = request
+            try:
+                await response.aread()
+            except BaseException:
+                await response.aclose()
+                raise
+            return response
+
+    return Straight
+
+
+def _no_certificates() -> ssl.SSLContext:
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
 async def _send(line: _Line, body: bytes) -> Answer:
     """One request, without a second try, and what came of it."""
     import aiohttp
@@ -276,7 +322,9 @@ async def _send(line: _Line, body: bytes) -> Answer:
     try:
         # A read timeout begins anew with each byte and never cuts a server that drips: this one is total.
         async with asyncio.timeout(line.endpoint.timeout_s):
-            response = await line.client.post(ENDPOINT_PATH, cast_to=httpx2.Response, content=body)
+            response = await line.client.post(
+                line.url, cast_to=httpx2.Response, content=body, options=_OPTIONS
+            )
     except openai.APIStatusError as error:
         response = error.response
     except TimeoutError:
@@ -284,19 +332,13 @@ async def _send(line: _Line, body: bytes) -> Answer:
         return Answer(problem=problem, latency_ms=_ms_since(began))
     except (openai.APIError, httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
         return Answer(problem=f"connection failed: {_first_cause(error)}", latency_ms=_ms_since(began))
-    headers = response.headers
     return Answer(
         status=response.status_code,
         content=response.content,
-        content_type=headers.get("content-type", ""),
-        retry_after=retry_after_s(headers) if response.status_code in _RETRIED else None,
-        location=headers.get("location"),
+        headers=response.headers,
+        retry_after=retry_after_s(response.headers) if response.status_code in _RETRIED else None,
         latency_ms=_ms_since(began),
     )
-
-
-def _no_certificates() -> ssl.SSLContext:
-    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def _is_for_all(answer: Answer) -> bool:

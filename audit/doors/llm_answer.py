@@ -1,7 +1,8 @@
 """What a gateway sent back, read for what it is: an answer, half an answer, or none."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isfinite
@@ -22,9 +23,8 @@ class Answer:
 
     status: int | None = None
     content: bytes = b""
-    content_type: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
     retry_after: float | None = None
-    location: str | None = None
     problem: str | None = None
     latency_ms: float = 0.0
 
@@ -38,7 +38,7 @@ def read_reply(answer: Answer) -> Reply:
     try:
         found = parse(answer.content)
     except ValueError:
-        kind = answer.content_type.partition(";")[0] or "no content type"
+        kind = answer.headers.get("content-type", "").partition(";")[0] or "no content type"
         return Reply("error", None, error=f"answer is not JSON ({kind}): {_excerpt(answer.content)}")
     if not isinstance(found, dict):
         return Reply("error", None, error=f"answer is not a JSON object: {_excerpt(answer.content)}")
@@ -147,8 +147,9 @@ def status_error(answer: Answer, url: str) -> str:
     """Why there is no reply: the problem, or the status with what the body says. `url` is without query."""
     if answer.problem is not None:
         return answer.problem
-    if answer.location is not None and answer.status is not None and answer.status < 400:
-        to = answer.location.partition("?")[0]
+    location = answer.headers.get("location")
+    if location is not None and answer.status is not None and answer.status < 400:
+        to = location.partition("?")[0]
         return f"HTTP {answer.status} at {url}: it redirects to {to}, write that as base_url"
     if answer.status == 404:
         has_path = "/" in url.removesuffix(ENDPOINT_PATH).partition("://")[2]

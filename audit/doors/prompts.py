@@ -4,6 +4,7 @@ A template's hash is the first 16 hex digits of the SHA-256 of its text, so it i
 """
 
 import hashlib
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,23 +15,28 @@ from audit.words.calls import Message
 
 _FOLDER = Path(__file__).resolve().parent.parent / "prompts"
 _CUT = "=====\n"
+_BRACES = re.compile(r"\{[{%#]")
 VERSION = "1"
 
 
 class Prompt(NamedTuple):
-    """A template, ready to be filled. `role` is the log role of the calls made with it."""
+    """A template, ready to be filled. `role` is the log role of the calls made with it.
+
+    `system` is text where nothing is to be filled in.
+    """
 
     prompt_hash: str
     role: str
     name: str
     version: str
     text: str
-    system: Template
+    system: Template | str
     user: Template
 
     def fill(self, **values: Any) -> list[Message]:
         """The messages: instructions first, data after them. Raises jinja2.UndefinedError for a gap."""
-        messages = [{"role": "system", "content": self.system.render(**values).strip()}]
+        system = self.system if isinstance(self.system, str) else self.system.render(**values).strip()
+        messages = [{"role": "system", "content": system}]
         user = self.user.render(**values).strip()
         return [*messages, {"role": "user", "content": user}] if user else messages
 
@@ -58,6 +64,6 @@ def prompt(name: str, language: str) -> Prompt:
         f"{name}.{language}",
         VERSION,
         text,
-        environment.from_string(system),
+        environment.from_string(system) if _BRACES.search(system) else system.strip(),
         environment.from_string(user),
     )

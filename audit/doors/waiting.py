@@ -3,9 +3,10 @@
 The database is the checkpoint.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, bindparam, text
 
 from audit.words.text import from_stored
 
@@ -59,6 +60,7 @@ _SIDES = (
     "from audit_pairs inner join sessions as a on a.session_id = audit_pairs.session_a "
     "inner join sessions as b on b.session_id = audit_pairs.session_b"
 )
+_BY_TASK = "audit_pairs.task_id, audit_pairs.trial, audit_pairs.pair_id"
 
 
 def session_faults(connection: Connection, run_id: str) -> dict[str, str | None]:
@@ -70,39 +72,37 @@ def session_faults(connection: Connection, run_id: str) -> dict[str, str | None]
 
 
 def sessions_to_pair(connection: Connection, run_id: str) -> list[dict[str, Any]]:
-    """What pairing needs of each session of the run."""
+    """What pairing needs of each session of the run; those of one task and trial one after the other."""
     return _rows(
         connection,
         "select session_id, task_id, task_fingerprint, category, agent, trial from sessions "
-        "where run_id = :run_id order by task_id, trial, session_id",
+        "where run_id = :run_id order by task_id, task_fingerprint, trial, session_id",
         run_id=run_id,
     )
 
 
-def count_unjudged(connection: Connection, run_id: str, retry: bool) -> int:
-    """How many pairs wait for a judge; with `retry`, those too whose last call failed."""
-    query = f"select count(*) {_SIDES} where {_UNJUDGED}"
-    found = connection.execute(text(query), {"run_id": run_id, "retry": int(retry)}).scalar_one()
-    return int(found)
+def unjudged(connection: Connection, run_id: str, retry: bool) -> list[str]:
+    """pair_id of every pair that waits for a judge; with `retry`, those too whose last call failed.
+
+    Task by task, so that pairs that share sessions come close together.
+    """
+    query = f"select audit_pairs.pair_id {_SIDES} where {_UNJUDGED} order by {_BY_TASK}"
+    return list(connection.execute(text(query), {"run_id": run_id, "retry": int(retry)}).scalars())
 
 
-def unjudged(connection: Connection, run_id: str, after: str, size: int, retry: bool) -> list[dict[str, Any]]:
-    """The next pairs to judge after pair_id `after`, with both transcripts.
+def pairs_to_judge(connection: Connection, pair_ids: Sequence[str]) -> list[dict[str, Any]]:
+    """These pairs with both transcripts, in the order of `unjudged`.
 
     `kept` holds what was answered before, by (profile, order), `attempts` how often each was asked, `tokens`
     what that took.
     """
-    found = _rows(
+    found = _rows_of(
         connection,
         "select audit_pairs.pair_id, audit_pairs.gate, audit_pairs.trial, audit_pairs.judged_at, "
         "a.transcript_json as transcript_a, b.transcript_json as transcript_b, a.source_json as source_json, "
         "audit_pairs.prompt_tokens, audit_pairs.completion_tokens, audit_pairs.total_tokens "
-        f"{_SIDES} where {_UNJUDGED} and audit_pairs.pair_id > :after "
-        "order by audit_pairs.pair_id limit :size",
-        run_id=run_id,
-        retry=int(retry),
-        after=after,
-        size=size,
+        f"{_SIDES} where audit_pairs.pair_id in :ids order by {_BY_TASK}",
+        pair_ids,
     )
     for pair in found:
         pair["kept"], pair["attempts"], pair["tokens"] = {}, {}, (0, 0, 0)
@@ -112,17 +112,25 @@ def unjudged(connection: Connection, run_id: str, after: str, size: int, retry: 
     return found
 
 
-def unasked_satisfaction(connection: Connection, run_id: str, retry: bool) -> list[dict[str, Any]]:
-    """Sessions whose satisfaction was never asked; with `retry`, those too where every call failed."""
-    return _rows(
-        connection,
-        "select session_id, transcript_json, source_json from sessions "  # noqa: S608 - our own conditions
+def unasked_satisfaction(connection: Connection, run_id: str, retry: bool) -> list[str]:
+    """session_id where satisfaction was never asked; with `retry`, those too where every call failed."""
+    query = (
+        "select session_id from sessions "  # noqa: S608 - our own conditions
         f"where run_id = :run_id and satisfaction is null and coalesce(fault, '') not in {_BROKEN} "
         "and session_id not in (select session_id from judge_logs where run_id = :run_id "
-        "and role = 'satisfaction' and (:retry = 0 or parse_status <> 'error')) "
-        "order by session_id",
-        run_id=run_id,
-        retry=int(retry),
+        "and role = 'satisfaction' and session_id is not null "
+        "and (:retry = 0 or parse_status <> 'error')) order by session_id"
+    )
+    return list(connection.execute(text(query), {"run_id": run_id, "retry": int(retry)}).scalars())
+
+
+def sessions_to_ask(connection: Connection, session_ids: Sequence[str]) -> list[dict[str, Any]]:
+    """These sessions with their transcripts, by session_id."""
+    return _rows_of(
+        connection,
+        "select session_id, transcript_json, source_json from sessions "
+        "where session_id in :ids order by session_id",
+        session_ids,
     )
 
 
@@ -224,3 +232,8 @@ def _add_answers(connection: Connection, pair: dict[str, Any]) -> None:
 
 def _rows(connection: Connection, query: str, **values: Any) -> list[dict[str, Any]]:
     return [dict(row) for row in connection.execute(text(query), values).mappings()]
+
+
+def _rows_of(connection: Connection, query: str, ids: Sequence[str]) -> list[dict[str, Any]]:
+    found = connection.execute(text(query).bindparams(bindparam("ids", expanding=True)), {"ids": list(ids)})
+    return [dict(row) for row in found.mappings()]

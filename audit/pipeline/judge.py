@@ -1,8 +1,11 @@
 """Judge: every pair of sessions asked in both orders, and every session how satisfied its customer can be."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
 
 from audit.doors import store, store_live, waiting
 from audit.doors.db import reading, writing
@@ -25,6 +28,8 @@ from audit.words.records import JudgeLog
 from audit.words.text import as_json
 
 ORDERS: tuple[Order, Order] = ("AB", "BA")
+SIZE = 100
+RENDERED = 64  # sessions kept as text: those of the tasks being judged
 GRAMMAR = grammar("json:0-5")
 _SIDE = {
     "type": "object",
@@ -84,9 +89,8 @@ async def judge(live: Live) -> None:
 
 
 async def _judge_pairs(live: Live) -> None:
-    run_id = live.run.run_id
     with reading(live.engine) as connection:
-        total = waiting.count_unjudged(connection, run_id, live.retry_errors)
+        found = waiting.unjudged(connection, live.run.run_id, live.retry_errors)[: live.limit]
 
     def keep(judged: list[Judged]) -> None:
         with writing(live.engine) as connection:
@@ -96,39 +100,36 @@ async def _judge_pairs(live: Live) -> None:
             live.meter.count(one.logs)
 
     asking = Asking(live)
-    live.meter.begin("judge", total if live.limit is None else min(total, live.limit))
-    pairs = _unjudged(live)
+    live.meter.begin("judge", len(found))
+    pairs = _read(live, found, waiting.pairs_to_judge)
     await Work(asking.pair, keep, concurrency=live.concurrency, may_go_on=live.may_go_on).through(pairs)
-
-
-def _unjudged(live: Live) -> Iterator[dict[str, Any]]:
-    """The pairs to be judged, read from the database as they are needed."""
-    after, left = "", live.limit
-    while left is None or left > 0:
-        with reading(live.engine) as connection:
-            size = 200 if left is None else min(200, left)
-            found = waiting.unjudged(connection, live.run.run_id, after, size, live.retry_errors)
-        if not found:
-            return
-        yield from found
-        after = found[-1]["pair_id"]
-        left = None if left is None else left - len(found)
 
 
 async def _ask_satisfaction(live: Live) -> None:
     with reading(live.engine) as connection:
-        asked_of = waiting.unasked_satisfaction(connection, live.run.run_id, live.retry_errors)[: live.limit]
+        found = waiting.unasked_satisfaction(connection, live.run.run_id, live.retry_errors)[: live.limit]
 
-    def keep(found: list[Satisfied]) -> None:
+    def keep(asked: list[Satisfied]) -> None:
         with writing(live.engine) as connection:
-            store.add_logs(connection, [log for one in found for log in one.logs])
-            store_live.set_satisfaction(connection, [(one.satisfaction, one.session_id) for one in found])
-        for one in found:
+            store.add_logs(connection, [log for one in asked for log in one.logs])
+            store_live.set_satisfaction(connection, [(one.satisfaction, one.session_id) for one in asked])
+        for one in asked:
             live.meter.count(one.logs)
 
     asking = Asking(live)
-    live.meter.begin("satisfaction", len(asked_of))
-    await Work(asking.session, keep, concurrency=live.concurrency, may_go_on=live.may_go_on).through(asked_of)
+    live.meter.begin("satisfaction", len(found))
+    sessions = _read(live, found, waiting.sessions_to_ask)
+    await Work(asking.session, keep, concurrency=live.concurrency, may_go_on=live.may_go_on).through(sessions)
+
+
+def _read(
+    live: Live, ids: list[str], rows: Callable[[Connection, list[str]], list[dict[str, Any]]]
+) -> Iterator[dict[str, Any]]:
+    """What is to be asked, read from the database as it is needed: only ids are all held at once."""
+    for start in range(0, len(ids), SIZE):
+        with reading(live.engine) as connection:
+            found = rows(connection, ids[start : start + SIZE])
+        yield from found
 
 
 class Asking:
@@ -140,11 +141,13 @@ class Asking:
         self.gates = gates_of(live.config)
         self.pair_prompt = live.prompt("judge_pair")
         self.session_prompt = live.prompt("satisfaction")
+        # A session stands in many pairs, which come one after the other.
+        self.rendered = lru_cache(RENDERED)(self._rendered)
 
     async def pair(self, pair: dict[str, Any]) -> Judged:
         """Both orders to each member of the gate's panel; the later ones only where the rule says so."""
         panel = self.gates[pair["gate"]]
-        sides = {side: self._rendered(pair[f"transcript_{side}"]) for side in ("a", "b")}
+        sides = {side: self.rendered(pair[f"transcript_{side}"]) for side in ("a", "b")}
         logs: list[JudgeLog] = []
         heard: list[list[Heard]] = []
         for number, name in enumerate(panel.members):

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections import defaultdict
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -117,18 +118,16 @@ def _deciding(public: dict[str, Any]) -> dict[str, Any]:
 
 def plan_pairs(connection: Connection, run: Run, config: Config) -> None:
     """A row for every pair of agents that the config asks for, on each task and trial both served."""
-    by_place: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = defaultdict(dict)
-    for session in waiting.sessions_to_pair(connection, run.run_id):
-        place = (session["task_id"], session["task_fingerprint"], session["trial"])
-        by_place[place][session["agent"]] = session
-    rows = [
-        _pair(run, gate, agents[a], agents[b])
-        for gate in gates_of(config)
-        for agents in by_place.values()
-        for a, b in config.agent_pairs()
-        if a in agents and b in agents
-    ]
-    store_live.plan_pairs(connection, rows)
+    sessions = waiting.sessions_to_pair(connection, run.run_id)
+    for _, together in groupby(sessions, itemgetter("task_id", "task_fingerprint", "trial")):
+        by_agent = {session["agent"]: session for session in together}
+        rows = [
+            _pair(run, gate, by_agent[a], by_agent[b])
+            for gate in gates_of(config)
+            for a, b in config.agent_pairs()
+            if a in by_agent and b in by_agent
+        ]
+        store_live.plan_pairs(connection, rows)
 
 
 def _pair(run: Run, gate: str, a: dict[str, Any], b: dict[str, Any]) -> Pair:

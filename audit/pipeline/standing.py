@@ -21,7 +21,7 @@ def left(connection: Connection, run: Run) -> dict[str, int]:
     planned = json.loads(run.config_json)["planned"]
     return {
         "simulate": planned["sessions"] - waiting.count_held(connection, run.run_id),
-        "judge": waiting.count_unjudged(connection, run.run_id, False)
+        "judge": len(waiting.unjudged(connection, run.run_id, False))
         + len(waiting.unasked_satisfaction(connection, run.run_id, False)),
         "verify": waiting.count_unverified(connection, run.run_id, False),
     }

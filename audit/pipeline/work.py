@@ -6,6 +6,7 @@ disk and no transaction is held open across a call.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Generic, TypeVar, cast
 
 Item = TypeVar("Item")
@@ -37,7 +38,7 @@ class Work(Generic[Item, Result]):
     async def through(self, items: Iterable[Item]) -> None:
         """Do all items. Raises Stopped where `may_go_on` said no; cancelled, it stores what is done first."""
         waiting = iter(items)
-        done: asyncio.Queue[Result | None] = asyncio.Queue(maxsize=4 * self.concurrency)
+        done: asyncio.Queue[Result | None] = asyncio.Queue(maxsize=self.concurrency)
         writer = asyncio.create_task(self._write(done))
         workers = [asyncio.create_task(self._work(waiting, done)) for _ in range(self.concurrency)]
         try:
@@ -60,15 +61,17 @@ class Work(Generic[Item, Result]):
             await done.put(await self.do(cast(Item, item)))
 
     async def _write(self, done: asyncio.Queue[Result | None]) -> None:
-        while True:
-            results = [await done.get()]
-            while not done.empty() and len(results) < _AT_ONCE:
-                results.append(done.get_nowait())
-            found = [result for result in results if result is not None]
-            if found:
-                await asyncio.to_thread(self.store, found)
-            if len(found) < len(results):
-                return
+        loop = asyncio.get_running_loop()
+        with ThreadPoolExecutor(1, "writer") as thread:
+            while True:
+                results = [await done.get()]
+                while not done.empty() and len(results) < _AT_ONCE:
+                    results.append(done.get_nowait())
+                found = [result for result in results if result is not None]
+                if found:
+                    await loop.run_in_executor(thread, self.store, found)
+                if len(found) < len(results):
+                    return
 
 
 async def _first_failure(workers: list[asyncio.Task[None]], writer: asyncio.Task[None]) -> None:

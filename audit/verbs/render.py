@@ -86,7 +86,7 @@ def _is_mixed(name: str) -> bool:
 
 def nonce(*parts: str) -> str:
     """A mark for one call, 16 hex digits, that no text inside can carry: it is made from that very text."""
-    digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+    digest = hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=24).hexdigest()
     for start in range(0, 48, 16):
         mark = digest[start : start + 16]
         if not any(mark in part for part in parts):

@@ -12,7 +12,7 @@ def stamp(moment: datetime) -> str:
 
 def now() -> str:
     """This moment as stored text."""
-    return stamp(datetime.now(UTC))
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def from_text(text: str) -> str:

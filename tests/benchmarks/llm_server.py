@@ -43,10 +43,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def running(options: argparse.Namespace, folder: Path, **load: float) -> Iterator[Running]:
-    """A server with `latency_ms` and `rps`, stopped at the end."""
+def running(
+    options: argparse.Namespace, folder: Path, *, latency_ms: float = 0, rps: float = 0, text: str = "fine"
+) -> Iterator[Running]:
+    """A server that says `text` after `latency_ms`, and refuses beyond `rps` a second. Stopped at the end."""
     has_c = options.server_source.is_file() and shutil.which("gcc") and not options.python_server
-    name, command, port = _c_server(options, folder, load) if has_c else _python_server(load)
+    start = _c_server if has_c else _python_server
+    name, command, port = start(options, folder, latency_ms, rps, text)
     process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -61,19 +64,22 @@ def running(options: argparse.Namespace, folder: Path, **load: float) -> Iterato
 
 
 def _c_server(
-    options: argparse.Namespace, folder: Path, load: dict[str, float]
+    options: argparse.Namespace, folder: Path, latency_ms: float, rps: float, text: str
 ) -> tuple[str, list[Any], int]:
-    program = folder / "fakeoai"
-    subprocess.run(["gcc", "-O2", "-w", "-o", program, options.server_source], check=True)
+    program, said = folder / "fakeoai", folder / "said.txt"
+    if not program.exists():
+        subprocess.run(["gcc", "-O2", "-w", "-o", program, options.server_source], check=True)
+    said.write_text(text, encoding="utf-8")
     port = _free_port()
-    latency, rps = load.get("latency_ms", 0), load.get("rps", 0)
-    return "fakeoai", [program, "-p", port, "-l", latency, "-R", rps], port
+    return "fakeoai", [program, "-p", port, "-l", latency_ms, "-R", rps, "-c", said], port
 
 
-def _python_server(load: dict[str, float]) -> tuple[str, list[Any], int]:
+def _python_server(
+    _options: argparse.Namespace, _folder: Path, latency_ms: float, rps: float, text: str
+) -> tuple[str, list[Any], int]:
     server = measure.ROOT / "tests" / "server.py"
-    latency, rps = load.get("latency_ms", 0), load.get("rps", 0)
-    return "tests/server.py", [sys.executable, server, "--latency-ms", latency, "--rps", rps], 0
+    load = ["--latency-ms", latency_ms, "--rps", rps, "--text", text]
+    return "tests/server.py", [sys.executable, server, *load], 0
 
 
 def _free_port() -> int:

@@ -21,6 +21,22 @@ TINY = ["--pairs", "2000", "--no-limits"]
         ("import_jsonl.py", ["--memory-only"], {"peak_mb"}),
         ("bucket_view.py", ["--rounds", "1"], {"of_case", "faster_than_pandas", "peak_mb"}),
         ("startup.py", ["--rounds", "1"], {"help_seconds"}),
+        ("llm_cpu.py", ["--pairs", "50", "--rounds", "1"], {"of_bare_post", "of_create"}),
+        (
+            "llm_rate.py",
+            ["--pairs", "200", "--rps", "100", "--python-server"],
+            {"answered", "calls_a_second", "rejections"},
+        ),
+        (
+            "judging.py",
+            ["--pairs", "28", "--rounds", "1", "--parts", "pace", "cpu"],
+            {"pace_500ms_64", "pace_500ms_256", "pace_50ms_64", "cpu_of_bare_post", "cpu_of_create"},
+        ),
+        (
+            "judging.py",
+            ["--pairs", "280", "--python-server", "--parts", "memory", "rate"],
+            {"peak_mb", "answered", "calls_a_second", "rejections"},
+        ),
     ],
 )
 def test_benchmark_when_tiny_then_prints_each_goal_with_its_base_and_ratio(
