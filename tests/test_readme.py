@@ -6,8 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+from audit.doors.config import load_config
 from audit.doors.formats.plain import COLUMNS
 from audit.doors.shipped import view_texts
+from audit.doors.task_shapes import BODIES
+from audit.doors.tasks import load_tasks
 from audit.faces.cli import COMMANDS, cli
 from audit.verbs.grammars import grammar
 
@@ -40,6 +43,22 @@ def test_first_screen_when_read_then_it_names_the_test_command_that_ci_runs():
     first = "\n".join(README.splitlines()[:40])
     assert "pip install -e '.[test]' && python -m pytest\n" in first
     assert "python -m pytest" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_config_when_shown_then_it_is_one(tmp_path):
+    file = tmp_path / "audit.yaml"
+    file.write_text(re.search(r"```yaml\n(.*?)```", _section("A live run"), re.DOTALL)[1], encoding="utf-8")
+    config, notes = load_config(file)
+    assert (config.agents, notes) == (["v1", "v2"], [])
+    text = file.read_text(encoding="utf-8")
+    file.write_text(re.sub("(?m)^tasks: .*$", "", text), encoding="utf-8")
+    assert len(load_tasks([Path(path) for path in load_config(file)[0].tasks])) == 48
+
+
+def test_checks_when_listed_then_they_are_those_there_are():
+    text = (ROOT / "data" / "tasks" / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.*?) \|", text.split("| check |")[1], re.MULTILINE)
+    assert set(re.findall(r"`(\w+)`", " ".join(rows))) - {"rows"} == set(BODIES)
 
 
 def test_columns_when_listed_then_they_are_those_the_importer_knows():

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from audit.doors.llm_url import clean_base_url
+from audit.doors.shipped import shipped
 from audit.words.config import Config, check_config, is_foreign
 from audit.words.errors import AuditError, BadFile
 
@@ -16,6 +17,7 @@ from audit.words.errors import AuditError, BadFile
 def load_config(path: Path) -> tuple[Config, list[str]]:
     """The config in `path`, and notes for the user. Paths in it are relative to its folder.
 
+    Without `tasks`, they are those that ship with this program.
     `profiles: FILE` takes the list from another file, YAML or JSON. Raises BadFile with every fault.
     """
     found = _read(path)
@@ -27,7 +29,7 @@ def load_config(path: Path) -> tuple[Config, list[str]]:
         )
     config = check_config(found, str(path))
     _check_addresses(config, path)
-    tasks = [str(path.parent / task) for task in config.tasks]
+    tasks = [str(path.parent / task) for task in config.tasks] or [str(shipped("data") / "tasks")]
     return config.model_copy(update={"tasks": tasks}), _notes(config, found["profiles"])
 
 
@@ -99,7 +101,7 @@ def _read(path: Path) -> Any:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
-        raise BadFile(str(path), "", "no such file: `reward-audit init` writes one") from error
+        raise BadFile(str(path), "", "no such file: the README shows how to write one") from error
     except (OSError, UnicodeDecodeError) as error:
         raise BadFile(str(path), "", f"cannot be read: {error}") from error
     try:

@@ -56,7 +56,7 @@ def make(database: Path, base_url: str, tasks: int) -> None:
     engine = open_database(f"sqlite:///{database}", create=True)
     with writing(engine) as connection:
         shop = load_tasks([Path(path) for path in config.tasks])
-        run, _ = planning.begin(connection, config, shop, resume=None, new=True)
+        run, _ = planning.begin(connection, config, shop, planning.Wish(new=True))
         for task in range(tasks):
             rows = [_session(run.run_id, task, agent) for agent in AGENTS]
             store_live.save_sessions(connection, rows)
