@@ -38,6 +38,7 @@ DOORS = {
     "alembic": {"doors/db.py"},
     "sqlite3": {"doors/db.py", "doors/query.py", "doors/world.py", "doors/world_sql.py", "doors/tasks.py"},
     "psycopg": {"doors/query.py"},
+    "inspect_ai": {"doors/formats/inspect_logs.py"},
     "pyarrow": {"doors/tables.py"},
     "rich": {"faces/"},
     "click": {"faces/"},

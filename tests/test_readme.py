@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from audit.doors.config import load_config
+from audit.doors.formats import sessions
 from audit.doors.formats.plain import COLUMNS
 from audit.doors.shipped import view_texts
 from audit.doors.task_shapes import BODIES
@@ -65,6 +66,12 @@ def test_columns_when_listed_then_they_are_those_the_importer_knows():
     table = re.findall(r"^\| (`pair_id`.*|`[a-z_`, ]+) \|", _section("Your own judge"), re.MULTILINE)
     named = {name for cell in table for name in re.findall(r"`(\w+)`", cell)}
     assert set(COLUMNS) <= named
+
+
+def test_session_columns_when_listed_then_they_are_those_the_importer_knows():
+    table = re.findall(r"^\| (`[a-z_`, ]+) \|", _section("Your own sessions"), re.MULTILINE)
+    named = [name for cell in table for name in re.findall(r"`(\w+)`", cell)]
+    assert sorted(named) == sorted(sessions.COLUMNS)
 
 
 def test_grammars_when_listed_then_each_is_known():

@@ -223,6 +223,24 @@ def sessions(connection: Connection, run_id: str) -> Iterator[dict[str, Any]]:
         yield dict(zip(names, row, strict=True))
 
 
+def task_sums(
+    connection: Connection, run_id: str, success_at: float
+) -> Iterator[tuple[str, str | None, str | None, int, int, float | None, int, int]]:
+    """Per agent and task, an agent's tasks together: (agent, task_id, task_fingerprint, sessions, of
+    known reward, their sum, of known success, successes). Where success was not stored the reward tells it.
+    """
+    yield from _tuples(
+        connection,
+        "select agent, task_id, task_fingerprint, count(*), count(reward), sum(reward), "
+        "count(coalesce(success, reward)), "
+        "count(*) filter (where success = 1 or (success is null and reward >= :success_at)) "
+        "from sessions where run_id = :run_id and agent is not null "
+        "group by agent, task_id, task_fingerprint order by agent, task_id, task_fingerprint",
+        run_id=run_id,
+        success_at=success_at,
+    )
+
+
 def has_tasks(connection: Connection, run_id: str) -> bool | None:
     """Does any session of the run name its task? NULL where the run has no sessions."""
     found = connection.execute(

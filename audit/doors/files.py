@@ -33,7 +33,7 @@ def sha256(path: Path) -> str:
 def stem(path: Path) -> str:
     """The file's name without the endings that say its format."""
     name = path.name.removesuffix(".gz")
-    for ending in (".jsonl", ".json", ".csv"):
+    for ending in (".jsonl", ".json", ".csv", ".eval"):
         name = name.removesuffix(ending)
     return to_stored(name)
 
@@ -76,13 +76,38 @@ def json_lines(path: Path, progress: Progress | None = None) -> Iterator[tuple[i
 
 def json_array(path: Path) -> list[dict[str, Any]]:
     """The objects of a file that is one JSON array. Raises BadFile naming line and column, or the index."""
-    found = _json(path, 1, b"".join(line for _, line in lines(path)))
+    found = json_document(path)
     if not isinstance(found, list):
         raise BadFile(str(path), "", f"expected a JSON array, found {_kind(found)}")
     for index, item in enumerate(found):
         if not isinstance(item, dict):
             raise BadFile(str(path), f"[{index}]", f"expected a JSON object, found {_kind(item)}")
     return found
+
+
+def json_records(path: Path, within: tuple[str, ...]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(JSON path, object) of the records of a file that is one JSON document.
+
+    The records are the items of the top-level array, or of the array under one of the names `within` in the
+    top-level object, or that object itself. Raises BadFile naming line and column, or the path.
+    """
+    found = json_document(path)
+    name = next((key for key in within if isinstance(found, dict) and isinstance(found.get(key), list)), "")
+    items = found[name] if name else found
+    if isinstance(items, dict):
+        yield "the object", items
+        return
+    if not isinstance(items, list):
+        raise BadFile(str(path), "", f"expected a JSON array or object, found {_kind(items)}")
+    for index, item in enumerate(items):
+        if not isinstance(item, dict):
+            raise BadFile(str(path), f"{name}[{index}]", f"expected a JSON object, found {_kind(item)}")
+        yield f"{name}[{index}]", item
+
+
+def json_document(path: Path) -> Any:
+    """What a file that is one JSON document holds. Raises BadFile naming line and column."""
+    return _json(path, 1, b"".join(line for _, line in lines(path)))
 
 
 def csv_rows(path: Path, progress: Progress | None = None) -> Iterator[tuple[int, dict[str, str]]]:

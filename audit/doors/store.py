@@ -164,6 +164,22 @@ def set_scale(
     )
 
 
+def set_gate(connection: Connection, run_id: str, gate: str, name: str) -> None:
+    """Give the pairs of a gate another gate's name; nothing else of them changes."""
+    connection.execute(
+        text("update audit_pairs set gate = :name where run_id = :run_id and gate = :gate"),
+        {"run_id": run_id, "gate": gate, "name": name},
+    )
+
+
+def set_config(connection: Connection, run_id: str, config_json: str) -> None:
+    """What an import found while it read its files, beside what it was asked for."""
+    connection.execute(
+        text("update audit_runs set config_json = :config_json where run_id = :run_id"),
+        {"config_json": config_json, "run_id": run_id},
+    )
+
+
 def finish_run(connection: Connection, run_id: str, status: str) -> None:
     """Close a run, and let SQLite look at its indexes, so that later questions use them."""
     connection.execute(

@@ -7,6 +7,7 @@ from rich.table import Table
 
 from audit.faces.output import interval, print_table, say, share, shown
 from audit.pipeline.reporting import headline
+from audit.words.names import UNJUDGED
 
 _PAIR_MEANINGS = {
     "correct": "the settled preference is the higher-reward side",
@@ -25,22 +26,72 @@ def print_report(found: dict[str, Any]) -> None:
     run = found["run"]
     say(f"run {run['run_id']}  {shown(run['name'])}")
     gates = len(found["judges"])
+    if run["gate"] is not None:
+        _gate_and_scale(run, gates)
+    click.echo()
+    say(shown(headline(found)))
+    _oddities(found["imported"])
+    click.echo()
+    _agents(found["agents"])
+    if not found["pairs"]["total"]:
+        return
+    if run["gate"] == UNJUDGED:
+        pairs = found["pairs"]
+        decidable, equal, unknown = pairs["decidable"], pairs["reward_tie"], pairs["unverified"]
+        say(f"{decidable:,} are decidable, {equal:,} have equal rewards, of {unknown:,} a reward is unknown.")
+        return
+    _pairs(found)
+    _buckets(found)
+    _position(found)
+    _groups("category", "By category", found["categories"])
+    if gates > 1:
+        _groups("gate", "By judge (--gate shows one whole)", found["judges"])
+    _answers(found)
+
+
+def _gate_and_scale(run: dict[str, Any], gates: int) -> None:
     say(f"gate {shown(run['gate'])}" + (f" (one of {gates}: --gate shows another)" if gates > 1 else ""))
     say(
         f"swap rule {run['swap_rule']}, gap source {run['gap_source']}"
         + (f" by {run['gap_scope']}" if run["gap_source"] == "agent" else "")
         + f", buckets {run['bucket_set']}"
     )
-    click.echo()
-    say(shown(headline(found)))
-    click.echo()
-    _pairs(found)
-    _buckets(found)
-    _position(found)
-    _groups("category", "By category", found["categories"])
-    if len(found["judges"]) > 1:
-        _groups("gate", "By judge (--gate shows one whole)", found["judges"])
-    _answers(found)
+
+
+def _oddities(imported: dict[str, int] | None) -> None:
+    found = imported or {}
+    if found.get("clashing_ids"):
+        say(f"{found['clashing_ids']:,} task ids stand for several tasks each, told apart by fingerprint.")
+    if found.get("odd_rewards"):
+        say(f"{found['odd_rewards']:,} sessions hold a reward that its parts do not give: see their error.")
+
+
+def _agents(agents: list[dict[str, Any]]) -> None:
+    if not agents:
+        return
+    most = max(len(agent["pass_hat_k"] or {}) for agent in agents)
+    powers = [str(k) for k in range(1, most + 1)][:4]
+    table = _table("Agents: mean verified reward, and pass^k (all of k trials succeed)")
+    table.add_column("agent", overflow="fold", max_width=26)
+    table.add_column("sessions", justify="right", no_wrap=True)
+    table.add_column("mean", justify="right", no_wrap=True)
+    table.add_column("95%", justify="right", no_wrap=True)
+    for k in powers:
+        table.add_column(f"^{k}", justify="right", no_wrap=True)
+    for agent in agents:
+        passed = agent["pass_hat_k"] or {}
+        table.add_row(
+            shown(agent["agent"]),
+            f"{agent['sessions']:,}",
+            _places(agent["mean_reward"]),
+            "" if agent["low"] is None else f"{agent['low']:.3f}-{agent['high']:.3f}",
+            *(_places(passed.get(k)) for k in powers),
+        )
+    _print(table)
+
+
+def _places(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
 
 
 def _pairs(found: dict[str, Any]) -> None:

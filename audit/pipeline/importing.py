@@ -1,11 +1,9 @@
 """Import: a file of recorded judgments becomes one run, scored, whole or not at all."""
 
 import hashlib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
-from pathlib import Path
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import IntegrityError
@@ -13,42 +11,22 @@ from sqlalchemy.exc import IntegrityError
 from audit.doors import ask, store
 from audit.doors.db import reading, writing
 from audit.doors.files import Progress, sha256, stem
-from audit.doors.formats import gauge_csv, judgebench, llmbar, pandalm, plain
-from audit.pipeline.rows import (
-    gauge_session_row,
-    id_tail,
-    log_row,
-    pair_row,
-    session_rows,
-    session_slots,
-    two_agents,
-)
+from audit.doors.formats import judgebench, llmbar, pandalm, plain
+from audit.pipeline.importing_sessions import FORMATS as SESSION_FORMATS
+from audit.pipeline.importing_sessions import import_gauge, import_sessions
+from audit.pipeline.rows import id_tail, log_row, pair_row, session_rows, session_slots, two_agents
 from audit.pipeline.scoring import rescore, set_agent_gaps
+from audit.pipeline.wishes import Imported, Wish, batches
 from audit.verbs.answers import read_answer
-from audit.verbs.gaps import GAUGE, SCORES, BucketSet
+from audit.verbs.gaps import GAUGE, SCORES
 from audit.verbs.score import Scale
 from audit.words import clock
 from audit.words.errors import BadFile
-from audit.words.names import GapScope, GapSource, SwapRule
+from audit.words.names import GapSource
 from audit.words.records import ImportedPair, JudgeLog, Pair, Run, Session
 from audit.words.text import as_json
 
-Item = TypeVar("Item")
-BATCH = 1000
-
-
-class Wish(NamedTuple):
-    """What an import was asked for; NULL leaves the choice to the format and the file."""
-
-    format: str
-    paths: tuple[Path, ...]
-    name: str | None = None
-    swap_rule: SwapRule | None = None
-    gap_source: GapSource | None = None
-    gap_scope: GapScope = "run"
-    buckets: BucketSet | None = None
-    grammar: str | None = None
-    reread: bool = False
+__all__ = ["Imported", "Wish", "import_file", "pairs_of"]
 
 
 class Held(NamedTuple):
@@ -67,19 +45,6 @@ class Held(NamedTuple):
         )
 
 
-class Imported(NamedTuple):
-    """What came of it: the run, and whether this import made it or found it there.
-
-    `passed_over` are the columns of a file in our own formats that are none of ours.
-    """
-
-    run_id: str
-    is_new: bool
-    pairs: int
-    sessions: int
-    passed_over: tuple[str, ...] = ()
-
-
 def import_file(engine: Engine, wish: Wish, progress: Progress | None = None) -> Imported:
     """Take the file in one transaction. Raises BadFile with file, line and field: nothing is stored then."""
     blank = _blank_run(wish)
@@ -87,8 +52,7 @@ def import_file(engine: Engine, wish: Wish, progress: Progress | None = None) ->
         with writing(engine) as connection:
             earlier = ask.imported_before(connection, blank.name, blank.config_hash)
             if earlier is None:
-                take = _import_sessions if wish.format == "gauge-csv" else _import_pairs
-                return take(connection, wish, blank, progress)
+                return _taker(wish.format)(connection, wish, blank, progress)
     except IntegrityError:
         # PostgreSQL shows the same import by another process only when that one is done.
         with reading(engine) as connection:
@@ -96,6 +60,12 @@ def import_file(engine: Engine, wish: Wish, progress: Progress | None = None) ->
         if earlier is None:
             raise
     return Imported(earlier, False, 0, 0)
+
+
+def _taker(format_name: str) -> Callable[[Connection, Wish, Run, Progress | None], Imported]:
+    if format_name in SESSION_FORMATS:
+        return import_sessions
+    return import_gauge if format_name == "gauge-csv" else _import_pairs
 
 
 def pairs_of(
@@ -124,11 +94,18 @@ def _blank_run(wish: Wish) -> Run:
     digests = [sha256(path) for path in wish.paths]
     names = [path.name for path in wish.paths]
     files = [{"name": name, "sha256": digest} for name, digest in zip(names, digests, strict=True)]
-    config = {"format": wish.format, "files": files, "grammar": wish.grammar, "reread": wish.reread}
-    sameness = as_json(config | {"files": sorted(digests)})
+    config: dict[str, Any] = {"format": wish.format, "files": files}
+    if wish.format in SESSION_FORMATS:
+        agents = [wish.agent_of(index) for index in range(len(files))]
+        config |= {"agents": agents, "success_at": wish.success_at}
+        told = sorted([digest, agent or ""] for digest, agent in zip(digests, agents, strict=True))
+        sameness = as_json(config | {"files": told, "agents": None})
+    else:
+        config |= {"grammar": wish.grammar, "reread": wish.reread}
+        sameness = as_json(config | {"files": sorted(digests)})
     return Run(
         run_id=store.new_run_id(),
-        name=wish.name or stem(wish.paths[-1]),
+        name=wish.name or _name(wish),
         kind="import",
         config_json=as_json(config),
         config_hash=hashlib.sha256(sameness.encode()).hexdigest()[:16],
@@ -144,6 +121,14 @@ def _blank_run(wish: Wish) -> Run:
     )
 
 
+def _name(wish: Wish) -> str:
+    """The file's name; of several files of sessions all their names, whichever was named first."""
+    if wish.format not in SESSION_FORMATS:
+        return stem(wish.paths[-1])
+    stems = sorted(stem(path) for path in wish.paths)
+    return "+".join(stems) if len(stems) < 4 else f"{stems[0]} and {len(stems) - 1} more"
+
+
 def _import_pairs(connection: Connection, wish: Wish, blank: Run, progress: Progress | None) -> Imported:
     passed_over: set[str] = set()
     found = pairs_of(wish, progress, passed_over)
@@ -154,7 +139,7 @@ def _import_pairs(connection: Connection, wish: Wish, blank: Run, progress: Prog
     store.add_run(connection, run)
     store.add_buckets(connection, scale.buckets.name, scale.buckets.with_unknown())
     writer = PairWriter(connection, run, scale, wish)
-    for batch in _batches(chain((first,), found), BATCH):
+    for batch in batches(chain((first,), found)):
         writer.write(batch)
     # The first pair need not be like the others: what the whole file holds decides.
     whole, scale = _scaled(wish, blank, writer.held)
@@ -186,31 +171,6 @@ def _gap_source(format_name: str, held: Held) -> GapSource:
     if held.has_gaps:
         return "external"
     return "agent" if held.has_agents else "session"
-
-
-def _batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    found = iter(items)
-    while batch := list(islice(found, size)):
-        yield batch
-
-
-def _import_sessions(connection: Connection, wish: Wish, run: Run, progress: Progress | None) -> Imported:
-    path = wish.paths[0]
-    store.add_run(connection, run)
-    trials: Counter[tuple[str | None, str]] = Counter()
-    stored = 0
-    for batch in _batches(gauge_csv.read(path, progress), BATCH):
-        rows = []
-        for item in batch:
-            key = (item.task_id, item.agent)
-            stored += 1
-            rows.append(gauge_session_row(run, item, stored, trials[key]))
-            trials[key] += 1
-        store.add_sessions(connection, rows)
-    if not stored:
-        raise BadFile(str(path), "", "holds no sessions")
-    store.finish_run(connection, run.run_id, "complete")
-    return Imported(run.run_id, True, 0, stored)
 
 
 class PairWriter:

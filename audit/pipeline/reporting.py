@@ -1,6 +1,9 @@
 """Report: what a run says of its judge, as the mapping of `report --json`; counting is left to SQL."""
 
+import json
 from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Connection, Engine
@@ -8,10 +11,11 @@ from sqlalchemy import Connection, Engine
 from audit.doors import ask
 from audit.doors.db import reading
 from audit.pipeline.standing import config_of
+from audit.verbs.agents import TaskSum, agent_row
 from audit.verbs.measures import mcnemar_p, pair_rates, rate
 from audit.words.config import Panel
 from audit.words.errors import BadRequest
-from audit.words.names import PARSE_STATUSES
+from audit.words.names import PARSE_STATUSES, SUCCESS_AT, UNJUDGED
 from audit.words.records import Run
 
 _COUNTED = ("pairs", "decidable", "correct", "misselected", "undecided", "both_read", "consistent")
@@ -26,6 +30,7 @@ _OUTCOMES = (
     "unverified",
 )
 _ONE_ORDER = "the swap rule is first_order: one order tells nothing of position"
+_NO_PAIRS = "the run holds no pairs"
 _TWO_ANSWERS = "two answers of one pair are not independent: no plain interval holds"
 
 
@@ -33,11 +38,15 @@ def report(engine: Engine, wanted: str, gate: str | None = None) -> dict[str, An
     """Everything the report shows of one run and gate: where none is asked for the first of a live run's
     config, of other runs the first by name.
 
-    Raises BadRequest for a run or a gate that is not there, and for a run without pairs.
+    Of a run with sessions alone everything about pairs is 0 or null, its gate null. Raises BadRequest for a
+    run or a gate that is not there, and for a run without pairs and sessions.
     """
     with reading(engine) as connection:
         run = ask.run_named(connection, wanted)
         judges = _of_run(connection, "misselection_by_judge", run)
+        agents = _agents(connection, run)
+        if not judges and agents and gate is None:
+            return _sessions_alone(run, agents)
         chosen = _gate(run, gate, [row["gate"] for row in judges])
         totals = next(row for row in judges if row["gate"] == chosen)
         independent = ask.is_one_pair_a_task(connection, run.run_id, chosen)
@@ -55,6 +64,8 @@ def report(engine: Engine, wanted: str, gate: str | None = None) -> dict[str, An
                 for kind, near in (("near", 1), ("wide", 0))
             },
             "gap_buckets": [_bucket(row, independent) for row in buckets],
+            "agents": agents,
+            "imported": _imported(run),
             "position": position,
             "categories": _categories(connection, run, chosen, independent),
             "judges": [_judge(connection, run, row) for row in judges],
@@ -63,10 +74,62 @@ def report(engine: Engine, wanted: str, gate: str | None = None) -> dict[str, An
         return found if position else found | {"why": {"position": _ONE_ORDER}}
 
 
+def _sessions_alone(run: Run, agents: list[dict[str, Any]]) -> dict[str, Any]:
+    """The report of a run in which no two sessions make a pair."""
+    none = dict.fromkeys((*_COUNTED, *_OUTCOMES), 0)
+    empty = _bucket(_sum([]), True)
+    return {
+        "run": _run(run, None),
+        "pairs": _pairs(none),
+        "answers": dict.fromkeys(("total", *PARSE_STATUSES), 0),
+        "rates": _rates(none, {}, True),
+        "near_vs_wide": {"near": empty, "wide": empty},
+        "gap_buckets": [],
+        "agents": agents,
+        "imported": _imported(run),
+        "position": None,
+        "categories": [],
+        "judges": [],
+        "cost": {
+            "calls": 0,
+            "prompt_tokens": None,
+            "completion_tokens": None,
+            "total_tokens": None,
+            "usd": None,
+        },
+        "why": {"position": _NO_PAIRS},
+    }
+
+
+def _agents(connection: Connection, run: Run) -> list[dict[str, Any]]:
+    asked = config_of(run) or json.loads(run.config_json)
+    success_at = asked.get("success_at", SUCCESS_AT)
+    rows = groupby(ask.task_sums(connection, run.run_id, success_at), key=itemgetter(0))
+    found = []
+    for agent, group in rows:
+        tasks = list(group)
+        sums = [TaskSum(row[3], row[4], row[5] or 0.0, row[6], row[7]) for row in tasks]
+        found.append(agent_row(agent, sums, has_tasks=all(row[1] is not None for row in tasks)))
+    # The databases do not agree on how names are sorted.
+    return sorted(found, key=itemgetter("agent"))
+
+
+def _imported(run: Run) -> dict[str, int] | None:
+    """What the import of sessions found odd; of other runs nothing."""
+    config = json.loads(run.config_json)
+    names = ("clashing_ids", "odd_rewards")
+    return {name: config[name] for name in names} if set(names) <= config.keys() else None
+
+
 def headline(found: dict[str, Any]) -> str:
     """The finding in one or two plain sentences, with its denominators."""
     near, wide = found["near_vs_wide"]["near"], found["near_vs_wide"]["wide"]
     overall = found["rates"]["misselected_of_decided"]
+    if not found["pairs"]["total"]:
+        return "No two sessions make a pair: only what the agents achieved can be told."
+    if found["run"]["gate"] == UNJUDGED:
+        waiting = found["pairs"]["total"]
+        return f"Waiting for a judge: {waiting:,} pair{'' if waiting == 1 else 's'}."
     if not overall["n"]:
         return "No pair has both a verified difference and a verdict for a side: nothing can be said yet."
     of_whom = f"Judge {found['run']['gate']}: of" if len(found["judges"]) > 1 else "Of"
@@ -90,7 +153,7 @@ def _of_bucket(name: str, bucket: dict[str, Any]) -> str:
     return f"{name} {decided['k']:,}/{decided['n']:,} ({value})"
 
 
-def _run(run: Run, gate: str) -> dict[str, Any]:
+def _run(run: Run, gate: str | None) -> dict[str, Any]:
     return {
         "run_id": run.run_id,
         "name": run.name,

@@ -1,9 +1,11 @@
 """From what a file says to the rows that are stored."""
 
 import hashlib
+from typing import Any
 
+from audit.verbs.pairing import Held
 from audit.verbs.score import Scale, Scored, score
-from audit.words.names import Answer
+from audit.words.names import UNJUDGED, Answer
 from audit.words.records import (
     ImportedPair,
     ImportedSession,
@@ -201,6 +203,49 @@ def _session(
         success=success,
         label_source=item.label_source,
         verified_at=run.created_at if reward is not None else None,
+    )
+
+
+def session_row(run: Run, item: ImportedSession, success_at: float) -> Session:
+    """A recorded session. Where the file does not say whether it succeeded, its reward does."""
+    success = item.success
+    if success is None and item.reward is not None:
+        success = int(item.reward >= success_at)
+    slot = as_json([item.task_id, item.task_fingerprint, item.agent, item.trial])
+    digest = hashlib.blake2b(slot.encode(), digest_size=8).hexdigest()
+    told = {name: value for name, value in item._asdict().items() if name in Session._fields}
+    return _blank_session(run, f"{id_tail(run)}-s{digest}")._replace(
+        **(told | {"success": success}), verified_at=None if item.reward is None else run.created_at
+    )
+
+
+def session_pair_row(run: Run, scale: Scale, a: Held, b: Held, pair_id: str) -> Pair:
+    """A pair of recorded sessions that no judge has seen; its agents' gap is not known before all are in."""
+    scored = score(scale, "missing", "missing", reward_a=a.reward, reward_b=b.reward)
+    is_verified = a.reward is not None and b.reward is not None
+    blank: dict[str, Any] = dict.fromkeys(Pair._fields)
+    return Pair(
+        **blank
+        | scored._asdict()
+        | {
+            "pair_id": pair_id,
+            "run_id": run.run_id,
+            "gate": UNJUDGED,
+            "task_id": a.task_id,
+            "category": a.category,
+            "trial": a.trial,
+            "agent_a": a.agent,
+            "agent_b": b.agent,
+            "session_a": a.session_id,
+            "session_b": b.session_id,
+            "success_a": a.success,
+            "success_b": b.success,
+            "reward_a": a.reward,
+            "reward_b": b.reward,
+            "verified_at": run.created_at if is_verified else None,
+            "scored_at": run.created_at,
+            "created_at": run.created_at,
+        }
     )
 
 

@@ -27,13 +27,10 @@ def render_session(messages: Sequence[Message], hidden: "Hidden") -> str:
         role = message.get("role")
         if role == "user":
             _say(lines, "customer", message, hidden)
+            _calls(lines, "customer", message, hidden, names)
         elif role == "assistant":
             _say(lines, "agent", message, hidden)
-            for call in message.get("tool_calls") or ():
-                function = call.get("function") or {}
-                name = _one_line(hidden.cover(str(function.get("name"))))
-                names[str(call.get("id"))] = name
-                lines.append(f"agent calls {name}({_one_line(hidden.cover(_arguments(function)))})")
+            _calls(lines, "agent", message, hidden, names)
         elif role == "tool":
             name = names.get(str(message.get("tool_call_id"))) or _one_line(
                 hidden.cover(str(message.get("name") or "tool"))
@@ -98,6 +95,15 @@ def _say(lines: list[str], who: str, message: Message, hidden: Hidden) -> None:
     said = hidden.cover(without_thinking(_text(message))).strip()
     if said:
         lines.append(f"{who}: {_inside(said)}")
+
+
+def _calls(lines: list[str], who: str, message: Message, hidden: Hidden, names: dict[str, str]) -> None:
+    """A line for each tool call of whoever makes it; `names` learns what each id calls."""
+    for call in message.get("tool_calls") or ():
+        function = call.get("function") or {}
+        name = _one_line(hidden.cover(str(function.get("name"))))
+        names[str(call.get("id"))] = name
+        lines.append(f"{who} calls {name}({_one_line(hidden.cover(_arguments(function)))})")
 
 
 def _text(message: Message) -> str:

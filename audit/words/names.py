@@ -37,6 +37,8 @@ GAP_SCOPES: tuple[GapScope, ...] = get_args(GapScope)
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 UNKNOWN_BUCKET = "unknown"
+# The gate of imported pairs that no judge has seen yet (pipeline.gating makes them a judge's).
+UNJUDGED = "unjudged"
 # Two rewards, or a gap and an edge, that are this close are the same.
 TOLERANCE = 1e-9
 # A graded session counts as a success from here on.

@@ -174,7 +174,11 @@ class ImportedPair(NamedTuple):
 
 
 class ImportedSession(NamedTuple):
-    """One session of a foreign file. `source_json` keeps what the tables have no column for."""
+    """One session of a foreign file. `source_json` keeps what the tables have no column for.
+
+    `transcript_json` is in OpenAI chat form; `success` NULL: not said, it follows from the reward where one
+    is known; `is_odd`: the recorded reward is not what its own parts give, `error` says how.
+    """
 
     place: str
     task_id: str | None
@@ -186,6 +190,18 @@ class ImportedSession(NamedTuple):
     completion_tokens: int | None
     total_tokens: int | None
     source_json: str
+    trial: int = 0
+    category: str | None = None
+    task_fingerprint: str | None = None
+    transcript_json: str | None = None
+    end_reason: str | None = None
+    reward: float | None = None
+    checks_json: str | None = None
+    label_source: str | None = None
+    fault: str | None = None
+    error: str | None = None
+    is_odd: bool = False
+    simulated_at: str | None = None
 
 
 class OutsideReward(NamedTuple):

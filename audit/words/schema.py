@@ -18,6 +18,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 metadata = MetaData(
@@ -110,7 +111,19 @@ sessions = Table(
     _text("simulated_at"),
     _text("verified_at"),
     _text("created_at", nullable=False),
-    UniqueConstraint("run_id", "task_id", "agent", "trial"),
+    UniqueConstraint("run_id", "task_id", "task_fingerprint", "agent", "trial"),
+)
+# One id may stand for several tasks, which their fingerprints tell apart. Where there is none NULL would be
+# distinct from NULL, and so would the same session twice.
+Index(
+    "uq_sessions_no_fingerprint",
+    sessions.c.run_id,
+    sessions.c.task_id,
+    sessions.c.agent,
+    sessions.c.trial,
+    unique=True,
+    sqlite_where=text("task_fingerprint is null"),
+    postgresql_where=text("task_fingerprint is null"),
 )
 
 audit_pairs = Table(

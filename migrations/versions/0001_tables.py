@@ -102,8 +102,21 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("session_id", name=op.f("pk_sessions")),
         sa.UniqueConstraint(
-            "run_id", "task_id", "agent", "trial", name=op.f("uq_sessions_run_id_task_id_agent_trial")
+            "run_id",
+            "task_id",
+            "task_fingerprint",
+            "agent",
+            "trial",
+            name=op.f("uq_sessions_run_id_task_id_task_fingerprint_agent_trial"),
         ),
+    )
+    op.create_index(
+        "uq_sessions_no_fingerprint",
+        "sessions",
+        ["run_id", "task_id", "agent", "trial"],
+        unique=True,
+        sqlite_where=sa.text("task_fingerprint is null"),
+        postgresql_where=sa.text("task_fingerprint is null"),
     )
     op.create_table(
         "audit_pairs",

@@ -85,6 +85,8 @@ def test_report_when_in_json_then_its_keys_are_the_agreed_ones(example: dict[str
         "categories",
         "judges",
         "cost",
+        "agents",
+        "imported",
     }
     assert list(example["run"]) == [
         "run_id", "name", "kind", "gate", "swap_rule", "gap_source", "gap_scope", "bucket_set", "config_hash",
@@ -268,7 +270,7 @@ def test_names_when_hostile_then_they_are_inert_wherever_they_are_shown(
     assert "[red]\\x1b[31mn⏎n" in shown["runs",].stdout
 
 
-def test_report_when_the_run_holds_sessions_only_then_it_says_what_to_do(
+def test_report_when_a_gate_is_asked_for_of_sessions_alone_then_it_says_what_to_do(
     sqlite_url: str, tmp_path: Path
 ) -> None:
     from audit.doors.formats.gauge_csv import COLUMNS
@@ -279,7 +281,7 @@ def test_report_when_the_run_holds_sessions_only_then_it_says_what_to_do(
     try:
         run_id = import_file(engine, Wish("gauge-csv", (file,))).run_id
         with pytest.raises(BadRequest) as caught:
-            report(engine, run_id)
+            report(engine, run_id, "judge")
     finally:
         engine.dispose()
 

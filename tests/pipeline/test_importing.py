@@ -15,7 +15,8 @@ from sqlalchemy import Engine, text
 
 from audit.doors.db import open_database, reading
 from audit.doors.formats import gauge_csv
-from audit.pipeline.importing import BATCH, Imported, Wish, import_file
+from audit.pipeline.importing import import_file
+from audit.pipeline.wishes import BATCH, Imported, Wish
 from audit.verbs.gaps import buckets_from_text
 from audit.words.errors import BadFile
 from audit.words.text import from_stored

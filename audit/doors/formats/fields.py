@@ -6,7 +6,7 @@ A `Row` knows its file and place, so that every error says file, line, field, va
 import difflib
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from audit.words import clock
@@ -152,7 +152,24 @@ class Row:
         value = self.fields.get(field)
         if not isinstance(value, dict):
             raise self.wrong(field, f"expected an object, found {_shown(value)}")
-        return Row(self.file, f"{self.place}, {field}", value)
+        return Row(self.file, self._under(field), value)
+
+    def _under(self, field: str) -> str:
+        return f"{self.place}, {field}" if self.place else field
+
+    def maybe(self, field: str) -> "Row":
+        """As `inner`, without fields where there is null or nothing."""
+        return Row(self.file, self.place, {}) if self.fields.get(field) is None else self.inner(field)
+
+    def each(self, field: str, *, needed: bool = True) -> Iterator["Row"]:
+        """The objects of the array in `field`; none where it is not `needed`, and null or absent."""
+        if not needed and self.fields.get(field) is None:
+            return
+        for index, item in enumerate(self.items(field)):
+            place = self._under(f"{field}[{index}]")
+            if not isinstance(item, dict):
+                raise BadFile(self.file, place, f"expected an object, found {_shown(item)}")
+            yield Row(self.file, place, item)
 
     def items(self, field: str) -> list[Any]:
         """The array in `field`."""

@@ -1,5 +1,6 @@
 """`import`: recorded judgments, sessions or outside rewards."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,25 +12,46 @@ from audit.faces.options import chosen_buckets, scale_options
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from audit.pipeline.wishes import Imported
     from audit.verbs.gaps import BucketSet
 
 _UNREAD = (
     "reward-audit sql \"select raw_output from judge_logs where parse_status in ('unreadable', 'truncated') "
     'limit 5"'
 )
-FORMATS = ("judgebench", "llmbar", "pandalm", "jsonl", "csv", "gauge-csv", "rewards")
+SESSIONS = ("tau", "tau2", "inspect", "sessions")
+FORMATS = ("judgebench", "llmbar", "pandalm", *SESSIONS, "jsonl", "csv", "gauge-csv", "rewards")
+
+
+def _options(command: Any) -> Any:
+    """How files are read and whose they are."""
+    for decorator in (
+        click.option("--replace", is_flag=True, help="rewards: overwrite rewards that are set."),
+        click.option("--run", "run", metavar="RUN", help="rewards: the run whose pairs get them."),
+        click.option(
+            "--success-at", type=float, metavar="X",
+            help="Sessions: a reward from X up is a success, where the file is silent (default: 1 - 1e-6).",
+        ),
+        click.option(
+            "--agent", "agents", metavar="NAME", multiple=True,
+            help="Sessions: whose they are; once, or once for each file. sessions: of rows that name none.",
+        ),
+        click.option("--grammar", help="jsonl, csv: how to read the replies of rows that name no grammar."),
+        click.option(
+            "--reread", is_flag=True, help="Read the raw replies anew instead of taking recorded decisions."
+        ),
+        click.option(
+            "--name", help="The run's name (default: the file's). The same file under it adds nothing."
+        ),
+    ):  # fmt: skip
+        command = decorator(command)
+    return command
 
 
 @click.command("import")
 @click.argument("format_name", metavar="FORMAT", type=click.Choice(FORMATS))
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--name", help="The run's name (default: the file's). The same file under it adds nothing.")
-@click.option(
-    "--reread", is_flag=True, help="Read the raw replies anew instead of taking recorded decisions."
-)
-@click.option("--grammar", help="jsonl, csv: how to read the replies of rows that name no grammar.")
-@click.option("--run", "run", metavar="RUN", help="rewards: the run whose pairs get them.")
-@click.option("--replace", is_flag=True, help="rewards: overwrite rewards that are set.")
+@_options
 @scale_options
 @shared_options
 @click.pass_context
@@ -42,9 +64,20 @@ def import_command(ctx: click.Context, /, format_name: str, files: tuple[Path, .
       judgebench  outputs of JudgeBench: both orders, objective labels
       llmbar      evaluator results of LLMBar: both orders, a person's preference
       pandalm     PandaLM's test set and one judge's file: one order, three people
+      tau, tau2   results of tau-bench and tau2-bench: sessions with verified rewards
+      inspect     logs of Inspect, .json and .eval (the extra `inspect`)
+      sessions    our own: one session a line, as JSON Lines
       jsonl, csv  our own: one judged pair a line
       gauge-csv   one session a line: satisfaction and verified success
       rewards     outside rewards for the pairs of a run (--run)
+
+    All files of sessions (tau, tau2, inspect, sessions) in one command become one run, in which every two
+    agents meet on the tasks both served; a judge can then be asked.
+
+    Columns of sessions: task_id, messages (chat messages as OpenAI's API has them), agent; reward or success;
+    trial, category, task (what the customer was told), policy, checks (name, passed, evidence),
+    task_fingerprint, satisfaction, end_reason, error, fault, label_source, prompt_tokens,
+    completion_tokens, total_tokens, simulated_at.
 
     Columns of jsonl and csv: pair_id; task_id, category, trial, judge, agent_a, agent_b; success_a and
     success_b, or reward_a and reward_b, or label (A, B, tie); raw_ab and raw_ba with a grammar, or
@@ -55,6 +88,7 @@ def import_command(ctx: click.Context, /, format_name: str, files: tuple[Path, .
     Examples:
       reward-audit import judgebench o1-mini.jsonl --swap-rule net_vote
       reward-audit import jsonl pairs.jsonl --grammar mtbench_3way
+      reward-audit import tau2 airline.old.json airline.new.json --agent old --agent new
       reward-audit import rewards scores.csv --run latest --replace
     """
     buckets = chosen_buckets(options.pop("buckets"), options.pop("near"))
@@ -66,7 +100,7 @@ def import_command(ctx: click.Context, /, format_name: str, files: tuple[Path, .
     try:
         if format_name == "rewards":
             _rewards(engine, files[0], options, buckets, settings.as_json)
-        elif format_name == "pandalm":
+        elif format_name == "pandalm" or format_name in SESSIONS:
             _file(engine, format_name, files, options, buckets, settings.as_json)
         else:
             for file in files:
@@ -78,10 +112,13 @@ def import_command(ctx: click.Context, /, format_name: str, files: tuple[Path, .
 def _refuse_stray_options(format_name: str, files: tuple[Path, ...], options: dict[str, Any]) -> None:
     if format_name == "rewards":
         stray = [
-            name for name in ("name", "grammar", "swap_rule", "gap_source", "gap_scope") if options[name]
+            name
+            for name in ("name", "grammar", "swap_rule", "gap_source", "gap_scope", "agents", "success_at")
+            if options[name]
         ]
         if stray or options["reread"]:
-            raise click.UsageError(f"rewards takes no --{(stray or ['reread'])[0].replace('_', '-')}")
+            word = (stray or ["reread"])[0].replace("_", "-").replace("agents", "agent")
+            raise click.UsageError(f"rewards takes no --{word}")
         if not options["run"]:
             raise click.UsageError("rewards needs --run RUN: the run whose pairs get them")
         if len(files) != 1:
@@ -93,6 +130,18 @@ def _refuse_stray_options(format_name: str, files: tuple[Path, ...], options: di
         raise click.UsageError(f"{format_name} says itself how its replies are read: no --grammar")
     if format_name == "pandalm" and len(files) != 2:
         raise click.UsageError("pandalm needs two files: the test set and the judge's results")
+    if format_name in SESSIONS:
+        if len(options["agents"]) > 1 and len(options["agents"]) != len(files):
+            raise click.UsageError(
+                f"{len(options['agents'])} --agent for {len(files)} files: name one for each, or one for all"
+            )
+        if options["success_at"] is not None and not math.isfinite(options["success_at"]):
+            raise click.UsageError("--success-at must be a finite number")
+        if options["reread"]:
+            raise click.UsageError(f"{format_name} holds no replies of a judge: no --reread")
+        return
+    if options["agents"] or options["success_at"] is not None:
+        raise click.UsageError(f"--agent and --success-at go with {', '.join(SESSIONS)} only")
     if options["name"] and len(files) > 1 and format_name != "pandalm":
         raise click.UsageError("--name goes with one file: each file is a run of its own")
 
@@ -106,7 +155,9 @@ def _file(
     as_json: bool,
 ) -> None:
     from audit.faces.output import file_progress, print_json, say, shown
-    from audit.pipeline.importing import Wish, import_file
+    from audit.pipeline.importing import import_file
+    from audit.pipeline.wishes import Wish
+    from audit.words.names import SUCCESS_AT
 
     wish = Wish(
         format=format_name,
@@ -118,6 +169,8 @@ def _file(
         buckets=buckets,
         grammar=options["grammar"],
         reread=options["reread"],
+        agents=options["agents"],
+        success_at=SUCCESS_AT if options["success_at"] is None else options["success_at"],
     )
     with file_progress(files[0]) as progress:
         found = import_file(engine, wish, progress)
@@ -131,12 +184,43 @@ def _file(
         )
         return
     if found.sessions:
-        click.echo(f"imported {found.sessions:,} sessions as run {found.run_id}")
+        _sessions(found)
         return
     click.echo(f"imported {found.pairs:,} pair{'' if found.pairs == 1 else 's'} as run {found.run_id}")
     if found.passed_over:
         say(f"columns passed over: {shown(', '.join(found.passed_over))}")
     _summary(engine, found.run_id)
+
+
+def _sessions(found: "Imported") -> None:
+    """What the sessions of an import are, and what is odd about them."""
+    from audit.faces.output import say, shown
+
+    click.echo(f"imported {_count(found.sessions, 'session')} as run {found.run_id}")
+    if found.passed_over:
+        say(f"columns passed over: {shown(', '.join(found.passed_over))}")
+    for count, text in (
+        (found.unknown_rewards, "of unknown reward: in no rate and no mean"),
+        (found.odd_rewards, "whose reward is not what its own parts give: see their `error`"),
+    ):
+        if count:
+            say(f"{_count(count, 'session')} {text}")
+    if found.clashing_ids:
+        say(
+            f"{_count(found.clashing_ids, 'task id')} of several tasks each, told apart by scenario and "
+            "criteria: only sessions of the same task are paired"
+        )
+    for a, b in found.unpaired:
+        say(shown(f"agents {a} and {b} share no task: there is no pair of them"))
+    if found.pairs:
+        say(f"waiting for a judge: {_count(found.pairs, 'pair')}")
+    if found.other_trials:
+        say(f"{_count(found.other_trials, 'pair')} of trials with different numbers, matched in their order")
+    click.echo("next: reward-audit report")
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def _summary(engine: "Engine", run_id: str) -> None:
