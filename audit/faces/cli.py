@@ -30,6 +30,7 @@ COMMANDS = {
     "sql": ("asking", "Ask the database one read-only question in SQL."),
     "views": ("asking", "List the views to ask, or show the rows of one."),
     "export": ("exporting", "Write pairs, calls or sessions to a file."),
+    "reproduce": ("reproducing", "Compute a published finding again, from its published figures."),
     "db": ("database", "Upgrade, check or back up the database."),
 }
 

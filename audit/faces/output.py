@@ -103,7 +103,9 @@ def share(rate: Mapping[str, Any]) -> str:
         return "-"
     # Large numbers get a place where a narrow table may break the line.
     slash = "/" if rate["n"] < 100_000 else "/ "
-    return f"{rate['k']:,}{slash}{rate['n']:,} {rate['value']:.1%}"
+    # In whole numbers: half a tenth goes up, where as a float 23/80 would be 28.749...%.
+    tenths = (2000 * rate["k"] + rate["n"]) // (2 * rate["n"])
+    return f"{rate['k']:,}{slash}{rate['n']:,} {tenths // 10}.{tenths % 10}%"
 
 
 def interval(rate: Mapping[str, Any]) -> str:

@@ -71,3 +71,26 @@ def test_benchmark_when_past_its_goal_then_exits_1(tmp_path: Path) -> None:
     # One row takes the bare loop a moment and the command its whole start: far past the goal.
     assert done.returncode == 1, done.stdout
     assert json.loads(done.stdout)["goals"]["rows_per_second"]["is_met"] is False
+
+
+def test_coverage_when_tiny_then_each_case_has_its_share_for_each_method_and_both_goals() -> None:
+    done = subprocess.run(
+        [sys.executable, HERE / "coverage.py", "--repeats", "20", "--tasks", "8", "--no-limits"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(HERE.parents[1])},
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    assert [(case["way"], case["rate"]) for case in told["cases"]] == [
+        (way, rate) for way in ("beta", "shared") for rate in (0.3, 0.1, 0.05)
+    ]
+    for case in told["cases"]:
+        for side in ("at_least", "at_most"):
+            goal = told["goals"][f"{case['way']}_{case['rate']}_{side}"]
+            assert goal["figure"] == case["ours"]
+            assert goal["is_met"] is (case["ours"] >= 0.93 if side == "at_least" else case["ours"] <= 0.97)
+        assert all(0 <= case[method] <= 1 for method in ("ours", "wilson", "bootstrap"))
+        # Eight tasks of six pairs: a plain interval cannot but be the one that holds less.
+        assert case["wilson"] <= case["ours"]

@@ -41,6 +41,7 @@ def test_commands_when_listed_then_the_ones_of_this_version_are_there() -> None:
         "sql",
         "views",
         "export",
+        "reproduce",
         "db",
         "db backup",
         "db check",

@@ -1,4 +1,4 @@
-"""Measures: counts of pairs and answers as rates that name their denominator.
+"""Rates: counts of pairs and answers that name their denominator, how sure they are, and how that was found.
 
 A rate is a plain mapping, so that it goes into JSON as it is:
 `{"k", "n", "value", "low", "high", "method", "clusters"}`, value NULL where n is 0.
@@ -6,6 +6,9 @@ A rate is a plain mapping, so that it goes into JSON as it is:
 
 from collections.abc import Mapping
 from typing import Any
+
+from audit.statistics.arrays import counted
+from audit.statistics.intervals import WILSON, share_interval, wilson
 
 Rate = dict[str, Any]
 _CLUSTERED = "pairs of one task are not independent: no plain interval holds"
@@ -23,28 +26,27 @@ def rate(k: int, n: int, *, independent: bool, clusters: int | None = None, why:
     if not independent:
         return result | {"clusters": clusters, "why": why}
     low, high = wilson(k, n)
-    return result | {"low": low, "high": high, "method": "wilson", "clusters": n}
+    return result | {"low": low, "high": high, "method": WILSON, "clusters": n}
 
 
-def wilson(k: int, n: int) -> tuple[float, float]:
-    """The 95% score interval of k successes in n > 0 independent trials (Wilson 1927, JASA 22:209-212)."""
-    interval = _binomial(k, n).proportion_ci(confidence_level=0.95, method="wilson")
-    return float(interval.low), float(interval.high)
+def clustered_rate(k: Any, n: Any) -> Rate:
+    """sum(k) of sum(n), for k_i of n_i in cluster i, with the interval of `intervals.share_interval`.
 
-
-def mcnemar_p(one: int, other: int) -> float | None:
-    """Exact two-sided McNemar test of two discordant counts (McNemar 1947), a binomial test at 1/2.
-
-    NULL where both are 0.
+    `k`, `n`: whole numbers, one a cluster; clusters with n_i = 0 do not count. Raises ValueError where not
+    0 <= k_i <= n_i. The two answers of a pair, the pairs of a task, its trials: all are in one cluster.
     """
-    return float(_binomial(one, one + other).pvalue) if one + other else None
-
-
-def _binomial(k: int, n: int) -> Any:
-    # Here, because scipy takes longer to load than all else a command needs.
-    from scipy.stats import binomtest
-
-    return binomtest(k, n, 0.5)
+    part, whole = counted(k, n)
+    of, total = int(part.sum()), int(whole.sum())
+    low, high, method = share_interval(part, whole)
+    return {
+        "k": of,
+        "n": total,
+        "value": of / total if total else None,
+        "low": low,
+        "high": high,
+        "method": method,
+        "clusters": len(whole),
+    }
 
 
 def pair_rates(counts: Mapping[str, int], *, independent: bool) -> dict[str, Rate]:
@@ -62,4 +64,16 @@ def pair_rates(counts: Mapping[str, int], *, independent: bool) -> dict[str, Rat
         "misselected_of_decidable": over(counts["misselected"], counts["decidable"]),
         "misselected_of_decided": over(counts["misselected"], decided),
         "consistent": over(counts["consistent"], counts["both_read"]),
+    }
+
+
+def clustered_pair_rates(counts: Mapping[str, Any]) -> dict[str, Rate]:
+    """As `pair_rates`, each count a row with one number a cluster, and each rate with its interval."""
+    correct, misselected = (counted(counts[name], counts["decidable"]) for name in ("correct", "misselected"))
+    decided = correct[0] + misselected[0]
+    return {
+        "accuracy": clustered_rate(*correct),
+        "misselected_of_decidable": clustered_rate(*misselected),
+        "misselected_of_decided": clustered_rate(misselected[0], decided),
+        "consistent": clustered_rate(counts["consistent"], counts["both_read"]),
     }

@@ -3,7 +3,9 @@
 import pytest
 from scipy.stats import binomtest
 
-from audit.verbs.measures import mcnemar_p, pair_rates, rate, wilson
+from audit.statistics.agreement import mcnemar_p
+from audit.statistics.intervals import wilson
+from audit.statistics.rates import pair_rates, rate
 
 RATE_KEYS = {"k", "n", "value", "low", "high", "method", "clusters"}
 
