@@ -11,9 +11,9 @@ from sqlalchemy import Connection, Engine
 from audit.doors import ask
 from audit.doors.db import reading
 from audit.pipeline.standing import config_of
+from audit.statistics.achieved import TaskSum, agent_row
 from audit.statistics.agreement import mcnemar_p
 from audit.statistics.rates import pair_rates, rate
-from audit.verbs.agents import TaskSum, agent_row
 from audit.words.config import Panel
 from audit.words.errors import BadRequest
 from audit.words.names import PARSE_STATUSES, SUCCESS_AT, UNJUDGED

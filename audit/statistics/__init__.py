@@ -1,7 +1,7 @@
 """Statistics: pure functions of counts per cluster; they know nothing of judges, files or databases.
 
-What they take is small: one number a task (or agent pair), however many pairs a run has. scipy and numpy are
-loaded when a function is called, so that `--help` need not wait. Wrong arguments raise ValueError. An
+What they take is small: one number a task (or agent pair), however many pairs a run has. scipy and numpy
+are loaded when a function is called, so that `--help` need not wait. Wrong arguments raise ValueError. An
 interval is always of 95%; where none can be told it is NULL, not narrow. Which function gives which key of
 `report --json`:
 
