@@ -241,6 +241,12 @@ def task_sums(
     )
 
 
+def has_transcripts(connection: Connection, run_id: str) -> bool:
+    """Is there a session in the run that says what was done in it?"""
+    query = "select 1 from sessions where run_id = :run_id and transcript_json is not null limit 1"
+    return connection.execute(text(query), {"run_id": run_id}).first() is not None
+
+
 def has_tasks(connection: Connection, run_id: str) -> bool | None:
     """Does any session of the run name its task? NULL where the run has no sessions."""
     found = connection.execute(

@@ -14,7 +14,7 @@ from audit.words.config import Config, check_config, is_foreign
 from audit.words.errors import AuditError, BadFile
 
 
-def load_config(path: Path) -> tuple[Config, list[str]]:
+def load_config(path: Path, *, judges_only: bool = False) -> tuple[Config, list[str]]:
     """The config in `path`, and notes for the user. Paths in it are relative to its folder.
 
     Without `tasks`, they are those that ship with this program.
@@ -27,10 +27,14 @@ def load_config(path: Path) -> tuple[Config, list[str]]:
         found["profiles"] = (
             listed["profiles"] if isinstance(listed, dict) and "profiles" in listed else listed
         )
-    config = check_config(found, str(path))
+    config = check_config(found, str(path), judges_only=judges_only)
     _check_addresses(config, path)
     tasks = [str(path.parent / task) for task in config.tasks] or [str(shipped("data") / "tasks")]
-    return config.model_copy(update={"tasks": tasks}), _notes(config, found["profiles"])
+    changes: dict[str, Any] = {"tasks": tasks}
+    if config.sessions is not None:
+        files = [str(path.parent / file) for file in config.sessions.files]
+        changes = {"tasks": [], "sessions": config.sessions.model_copy(update={"files": files})}
+    return config.model_copy(update=changes), _notes(config, found["profiles"])
 
 
 def keys_of(config: Config, environ: Mapping[str, str] | None = None) -> dict[str, str | None]:
@@ -39,7 +43,7 @@ def keys_of(config: Config, environ: Mapping[str, str] | None = None) -> dict[st
     Only profiles that the run uses are asked for. Raises AuditError naming the variable and the profile.
     """
     known = os.environ if environ is None else environ
-    used = {*config.agents, config.user, *(name for panel in config.judges for name in panel.members)}
+    used = set(config.role_names())
     keys: dict[str, str | None] = {}
     for profile in config.profiles:
         if profile.name not in used:

@@ -64,6 +64,11 @@ def set_satisfaction(connection: Connection, rows: Sequence[tuple[float | None, 
     update(connection, "sessions", ("satisfaction", "session_id"), rows)
 
 
+def set_source(connection: Connection, rows: Sequence[tuple[str, str]]) -> None:
+    """(source_json, session_id) of sessions of which more is known than before."""
+    update(connection, "sessions", ("source_json", "session_id"), rows)
+
+
 def set_findings(connection: Connection, rows: Sequence[Finding]) -> None:
     """Store what the verifier found."""
     update(connection, "sessions", Finding._fields, rows)

@@ -180,7 +180,7 @@ def _read_task(place: Place, raw: object, domain: Domain | None) -> Task | None:
     count = len(place.faults)
     shape = place.read(TaskShape, raw)
     raw_checks = raw.get("checks") if isinstance(raw, dict) else None
-    checks = _read_checks(place.at("checks"), raw_checks) if isinstance(raw_checks, list) else []
+    checks = read_checks(place.at("checks"), raw_checks) if isinstance(raw_checks, list) else []
     if shape is None or domain is None:
         return None
     setup = shape.setup if shape.setup.strip() else ""
@@ -208,7 +208,8 @@ def _read_task(place: Place, raw: object, domain: Domain | None) -> Task | None:
     return replace(task, fingerprint=fingerprint(task))
 
 
-def _read_checks(place: Place, raw: list[Any]) -> list[tuple[int, Check]]:
+def read_checks(place: Place, raw: list[Any]) -> list[tuple[int, Check]]:
+    """The checks of a task, each with its place in the list; every fault is told to `place`."""
     if not raw:
         place.wrong(_NOBODY_FAILS)
         return []

@@ -3,7 +3,7 @@
 The database is the checkpoint.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, text
@@ -69,6 +69,12 @@ def session_faults(connection: Connection, run_id: str) -> dict[str, str | None]
         text("select session_id, fault from sessions where run_id = :run_id"), {"run_id": run_id}
     )
     return {row[0]: row[1] for row in found}
+
+
+def agents(connection: Connection, run_id: str) -> list[str]:
+    """The agents of the run's sessions."""
+    query = "select distinct agent from sessions where run_id = :run_id order by agent"
+    return list(connection.execute(text(query), {"run_id": run_id}).scalars())
 
 
 def sessions_to_pair(connection: Connection, run_id: str) -> list[dict[str, Any]]:
@@ -151,6 +157,32 @@ def unverified(
         after=after,
         size=size,
     )
+
+
+def recorded_sessions(
+    connection: Connection, run_id: str, task_ids: Sequence[str], size: int
+) -> Iterator[dict[str, Any]]:
+    """The sessions of these tasks with their transcripts, read as they are needed."""
+    query = text(
+        "select session_id, task_id, agent, transcript_json, source_json, checks_json, reward, success, "
+        "label_source, fault, verified_at from sessions where run_id = :run_id and task_id in :ids "
+        "and transcript_json is not null and session_id > :after order by session_id limit :size"
+    ).bindparams(bindparam("ids", expanding=True))
+    after = ""
+    while True:
+        values = {"run_id": run_id, "ids": list(task_ids), "after": after, "size": size}
+        found = [dict(row) for row in connection.execute(query, values).mappings()]
+        if not found:
+            return
+        yield from found
+        after = found[-1]["session_id"]
+
+
+def verdicts(connection: Connection, run_id: str) -> Iterator[dict[str, Any]]:
+    """agent, reward, success and source_json of every session of the run."""
+    query = "select agent, reward, success, source_json from sessions where run_id = :run_id"
+    for row in connection.execute(text(query), {"run_id": run_id}).mappings():
+        yield dict(row)
 
 
 def count_unverified(connection: Connection, run_id: str, retry: bool) -> int:

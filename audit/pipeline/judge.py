@@ -18,6 +18,7 @@ from audit.verbs.gaps import judge_gap
 from audit.verbs.pointwise import read_satisfaction
 from audit.verbs.render import nonce, render_session
 from audit.verbs.settle import preference_of, settle
+from audit.verbs.shorten import Shortened
 from audit.verbs.verdict import grammar, read_verdict
 from audit.verbs.vote import is_contested, vote
 from audit.words import clock
@@ -75,11 +76,12 @@ class Judged(NamedTuple):
 
 
 class Satisfied(NamedTuple):
-    """One session's answered satisfaction question."""
+    """One session's answered satisfaction question. `source_json` is set where the judges read it cut."""
 
     session_id: str
     satisfaction: float | None
     logs: list[JudgeLog]
+    source_json: str | None
 
 
 async def judge(live: Live) -> None:
@@ -113,6 +115,8 @@ async def _ask_satisfaction(live: Live) -> None:
         with writing(live.engine) as connection:
             store.add_logs(connection, [log for one in asked for log in one.logs])
             store_live.set_satisfaction(connection, [(one.satisfaction, one.session_id) for one in asked])
+            cut = [(one.source_json, one.session_id) for one in asked if one.source_json is not None]
+            store_live.set_source(connection, cut)
         for one in asked:
             live.meter.count(one.logs)
 
@@ -159,15 +163,31 @@ class Asking:
 
     async def session(self, session: dict[str, Any]) -> Satisfied:
         """The pointwise question, to the first judge."""
+        shown = self.live.shown(session["transcript_json"])
         found, logs = await ask_pointwise(
             self.live,
             self.session_prompt,
             SATISFACTION_SCHEMA,
             session,
-            self._rendered(session["transcript_json"]),
+            render_session(shown.messages, self.hidden),
             read_satisfaction,
         )
-        return Satisfied(session["session_id"], found.value, logs)
+        return Satisfied(session["session_id"], found.value, logs, self._with_cut(session, shown))
+
+    def _with_cut(self, session: dict[str, Any], shown: Shortened) -> str | None:
+        """What is known of the session, and how much of it no judge saw; NULL where they saw all."""
+        if not shown.left_out and not shown.clipped:
+            return None
+        cut = {
+            "transcript_tokens": self.live.config.transcript_tokens,
+            "left_out": shown.left_out,
+            "clipped": shown.clipped,
+        }
+        self.live.meter.note(
+            f"session {session['session_id']} is cut for the judge: {shown.left_out} messages left out, "
+            f"{shown.clipped} clipped (transcript_tokens: {self.live.config.transcript_tokens})"
+        )
+        return as_json(json.loads(session["source_json"] or "{}") | {"cut": cut})
 
     async def _order(
         self,
@@ -226,7 +246,7 @@ class Asking:
         return is_contested(settled, gap, panel.contested_below)
 
     def _rendered(self, transcript_json: str | None) -> str:
-        return render_session(json.loads(transcript_json or "[]"), self.hidden)
+        return render_session(self.live.shown(transcript_json).messages, self.hidden)
 
 
 def _read_reply(content: str | None, finish_reason: str | None, order: Order) -> tuple[Heard, Read]:

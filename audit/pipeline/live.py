@@ -1,5 +1,6 @@
 """What the live stages share: the run, its config, its tasks, the models, and what was used up so far."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,7 @@ from audit.doors.prompts import Prompt, prompt
 from audit.verbs.gaps import GAUGE, SCORES, BucketSet, buckets_from_text
 from audit.verbs.isolation import self_names
 from audit.verbs.render import Hidden
+from audit.verbs.shorten import Shortened, shorten
 from audit.words.config import Config, Panel, Profile
 from audit.words.errors import BadRequest
 from audit.words.profiles import Endpoint
@@ -71,6 +73,7 @@ class Live:
     meter: Meter = field(default_factory=Meter)
     limit: int | None = None
     retry_errors: bool = False
+    recorded_agents: frozenset[str] = frozenset()
 
     def endpoint(self, name: str) -> Endpoint:
         """The endpoint of a profile."""
@@ -84,7 +87,13 @@ class Live:
         """What a judge must not see."""
         profiles = self.config.profiles
         names = {profile.name for profile in profiles}.union(*(self_names(p.model) for p in profiles))
+        # A recorded agent may be called anything, such as `new`: what is a plain word tells nobody.
+        names |= {name for name in self.recorded_agents if not name.isalpha()}
         return Hidden(names - _ROLE_WORDS, self.config.stop_tokens)
+
+    def shown(self, transcript_json: str | None) -> Shortened:
+        """What of a session a judge is shown: all, unless it is too long."""
+        return shorten(json.loads(transcript_json or "[]"), self.config.transcript_tokens)
 
     def may_go_on(self) -> bool:
         """Is there budget left?"""

@@ -68,7 +68,9 @@ def begin(connection: Connection, config: Config, tasks: list[Task], wish: Wish)
 
 def _resumed(run: Run, fresh: Run) -> Run:
     if run.kind != "live":
-        raise BadRequest(f"run {run.run_id} was imported: there is nothing to go on with but `score`")
+        raise BadRequest(
+            f"run {run.run_id} was imported: `reward-audit judge --run {run.run_id}` judges its sessions"
+        )
     if run.config_hash != fresh.config_hash:
         raise BadRequest(
             f"run {run.run_id} was made from another config: give that one with --config, "

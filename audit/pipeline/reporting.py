@@ -103,7 +103,7 @@ def _sessions_alone(run: Run, agents: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _agents(connection: Connection, run: Run) -> list[dict[str, Any]]:
-    asked = config_of(run) or json.loads(run.config_json)
+    asked = config_of(run) | json.loads(run.config_json)
     success_at = asked.get("success_at", SUCCESS_AT)
     rows = groupby(ask.task_sums(connection, run.run_id, success_at), key=itemgetter(0))
     found = []

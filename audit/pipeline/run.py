@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Engine
 
-from audit.doors import store_live
+from audit.doors import ask, store_live, waiting
 from audit.doors.config import keys_of
-from audit.doors.db import writing
+from audit.doors.db import reading, writing
 from audit.doors.llm import Models, held_keys, reached_at
 from audit.doors.tasks import load_tasks
-from audit.pipeline import planning
+from audit.pipeline import planning, recorded
 from audit.pipeline.judge import judge
 from audit.pipeline.live import Live, Meter, endpoint_of, key_name
 from audit.pipeline.scoring import score_run
@@ -21,10 +21,12 @@ from audit.pipeline.standing import settle_status
 from audit.pipeline.verify import verify
 from audit.pipeline.work import Stopped
 from audit.words.config import Config
+from audit.words.errors import BadRequest
 from audit.words.records import Run
 from audit.words.tasks import Task
 
 STAGES = ("simulate", "judge", "verify", "score")
+RECORDED_STAGES = ("judge", "score")
 
 
 class Order(NamedTuple):
@@ -58,29 +60,51 @@ def run(
     """Do the stages in order. KeyboardInterrupt passes through after what was done is stored."""
     config = order.config
     keys = _keys(config, environ)
-    tasks = load_tasks([Path(path) for path in config.tasks])
-    with writing(engine) as connection:
-        wish = planning.Wish(order.resume, order.new, order.name, may_begin="simulate" in order.stages)
-        found, is_new = planning.begin(connection, config, tasks, wish)
+    found, is_new, tasks = _begin(engine, order)
     announce(found, is_new)
-    if found.status == "complete" and not order.retry_errors:
+    if found.kind == "live" and found.status == "complete" and not order.retry_errors:
         return Ran(found, "complete", Meter())
+    stages = order.stages if found.kind == "live" else RECORDED_STAGES
     _set_status(engine, found, "running")
     meter = Meter(tell=tell)
     try:
-        is_done = asyncio.run(_stages(engine, order, found, tasks, keys, meter))
+        is_done = asyncio.run(_stages(engine, order._replace(stages=stages), found, tasks, keys, meter))
     except BaseException:
         _set_status(engine, found, "stopped")
         raise
     with writing(engine) as connection:
-        status = settle_status(connection, found, order.stages, config.max_error_rate)
+        status = settle_status(connection, found, stages, config.max_error_rate)
     return Ran(found, status if is_done or status == "too_many_errors" else "stopped", meter)
+
+
+def _begin(engine: Engine, order: Order) -> tuple[Run, bool, list[Task]]:
+    """The run to work on, whether it is new, and its tasks (of recorded sessions none)."""
+    config, is_new = order.config, False
+    wanted = order.resume
+    if config.sessions is not None and wanted is None:
+        wanted, is_new = recorded.import_of(engine, config, order.name)
+    if wanted is not None and _is_import(engine, wanted):
+        if "judge" not in order.stages:
+            raise BadRequest(f"run {wanted} was imported: `judge` judges it, `verify` needs --checks")
+        return recorded.judge_now(engine, wanted, config), is_new, []
+    tasks = load_tasks([Path(path) for path in config.tasks])
+    with writing(engine) as connection:
+        wish = planning.Wish(order.resume, order.new, order.name, may_begin="simulate" in order.stages)
+        found, is_new = planning.begin(connection, config, tasks, wish)
+    return found, is_new, tasks
+
+
+def _is_import(engine: Engine, wanted: str) -> bool:
+    with reading(engine) as connection:
+        return ask.run_named(connection, wanted).kind == "import"
 
 
 async def _stages(
     engine: Engine, order: Order, found: Run, tasks: list[Task], keys: Mapping[str, str | None], meter: Meter
 ) -> bool:
     """The stages, one after the other; false where the budget did not reach to the end."""
+    with reading(engine) as connection:
+        agents = waiting.agents(connection, found.run_id) if found.kind == "import" else []
     async with Models(keys, order.concurrency, transports()) as models:
         live = Live(
             engine=engine,
@@ -92,13 +116,15 @@ async def _stages(
             meter=meter,
             limit=order.limit,
             retry_errors=order.retry_errors,
+            recorded_agents=frozenset(agents),
         )
         try:
             if "simulate" in order.stages:
                 await simulate(live)
             if "judge" in order.stages:
-                with writing(engine) as connection:
-                    planning.plan_pairs(connection, found, order.config)
+                if found.kind == "live":
+                    with writing(engine) as connection:
+                        planning.plan_pairs(connection, found, order.config)
                 await judge(live)
             if "verify" in order.stages:
                 await verify(live)

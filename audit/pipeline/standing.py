@@ -1,4 +1,4 @@
-"""Standing: how far a live run has come, and what its stages still have to do."""
+"""Standing: how far a run under live judges has come, and what its stages still have to do."""
 
 import json
 from collections.abc import Sequence
@@ -11,18 +11,22 @@ from audit.words.records import Run
 
 
 def config_of(run: Run) -> dict[str, Any]:
-    """The config that a live run was begun with; of others, nothing."""
-    found: dict[str, Any] = json.loads(run.config_json).get("config", {}) if run.kind == "live" else {}
+    """The config that a live run was begun with, or an imported one judged with; else nothing."""
+    found: dict[str, Any] = json.loads(run.config_json).get("config", {})
     return found
 
 
 def left(connection: Connection, run: Run) -> dict[str, int]:
     """Stage -> the units it still has to do. A call that failed for good counts as done."""
-    planned = json.loads(run.config_json)["planned"]
-    return {
-        "simulate": planned["sessions"] - waiting.count_held(connection, run.run_id),
+    judging = {
         "judge": len(waiting.unjudged(connection, run.run_id, False))
-        + len(waiting.unasked_satisfaction(connection, run.run_id, False)),
+        + len(waiting.unasked_satisfaction(connection, run.run_id, False))
+    }
+    if run.kind != "live":
+        return judging
+    planned = json.loads(run.config_json)["planned"]
+    return judging | {
+        "simulate": planned["sessions"] - waiting.count_held(connection, run.run_id),
         "verify": waiting.count_unverified(connection, run.run_id, False),
     }
 

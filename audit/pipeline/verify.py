@@ -118,7 +118,7 @@ class Checking:
                 self.prompt,
                 CRITERION_SCHEMA,
                 session,
-                render_session(json.loads(session["transcript_json"] or "[]"), self.hidden),
+                render_session(self.live.shown(session["transcript_json"]).messages, self.hidden),
                 read_criterion,
                 criterion=item.spec["llm"],
             )

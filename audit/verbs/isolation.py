@@ -21,12 +21,11 @@ _LINES = (
 
 def role_isolation(config: Config) -> list[str]:
     """A sentence for each thing that a judge shares with the simulated user, or with an agent it judges."""
+    if not config.user:
+        return []
     user = config.profile(config.user)
-    judges = [
-        config.profile(name) for name in dict.fromkeys(n for panel in config.judges for n in panel.members)
-    ]
     warnings = []
-    for judge in judges:
+    for judge in map(config.profile, dict.fromkeys(config.judge_names())):
         if judge.model == user.model:
             warnings.append(
                 f"judge {judge.name} and simulated user {user.name} are the same model {judge.model}"

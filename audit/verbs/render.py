@@ -6,6 +6,7 @@ import re
 import string
 from collections.abc import Iterable, Sequence
 
+from audit.verbs.shorten import LEFT_OUT
 from audit.verbs.stops import without_stops
 from audit.verbs.verdict_text import without_thinking
 from audit.words.calls import Message
@@ -36,6 +37,8 @@ def render_session(messages: Sequence[Message], hidden: "Hidden") -> str:
                 hidden.cover(str(message.get("name") or "tool"))
             )
             lines.append(f"result of {name}: {_inside(hidden.cover(_text(message)))}")
+        elif role == LEFT_OUT:
+            lines.append(f"[{message['content']}]")
     return "\n".join(lines)
 
 

@@ -188,7 +188,11 @@ def _calls(spec: Mapping[str, Any], evidence: Evidence) -> list[Mapping[str, Any
 
 
 def _is_error(result: Any) -> bool:
-    found = _loaded(result)
+    """Our worlds answer {"error": why}; a recorded tool may answer in plain text, `Error: ...`."""
+    try:
+        found = json.loads(result) if isinstance(result, str) else result
+    except (ValueError, RecursionError):
+        return bool(re.match(r"\s*error\b", result, re.IGNORECASE))
     return isinstance(found, dict) and "error" in found
 
 

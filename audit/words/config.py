@@ -84,15 +84,28 @@ class Budget(_Strict):
     max_tokens: Annotated[int, Field(ge=1)] | None = None
 
 
+class Sessions(_Strict):
+    """Recorded sessions, judged instead of simulated ones; `agents`: one for all files, or one a file."""
+
+    format: Literal["tau", "tau2", "inspect", "sessions"]
+    files: Annotated[list[str], Field(min_length=1)]
+    agents: list[str] = []
+
+
 class Config(_Strict):
-    """A whole audit: who simulates, who acts, who judges, on which tasks, and how it is scored."""
+    """A whole audit: who simulates, who acts, who judges, on which tasks, and how it is scored.
+
+    `agents` and `user` are empty where `sessions` are judged instead of simulated ones.
+    `transcript_tokens`: a longer session is cut to about so many tokens for the judge.
+    """
 
     name: str = "audit"
     profiles: Annotated[list[Profile], Field(min_length=1)]
-    agents: Annotated[list[str], Field(min_length=2)]
-    user: str
+    agents: Annotated[list[str], Field(min_length=2)] = []
+    user: Annotated[str, Field(min_length=1)] = ""
     judges: Annotated[list[Panel], Field(min_length=1)]
     tasks: list[str] = []
+    sessions: Sessions | None = None
     trials: Annotated[int, Field(ge=1)] = 1
     pairs: Literal["all", "adjacent"] | list[list[str]] = "all"
     swap_rule: Literal["both_agree", "net_vote"] = "both_agree"
@@ -110,6 +123,7 @@ class Config(_Strict):
         "<blocked>",
         "###STOP###",
     ]
+    transcript_tokens: Annotated[int, Field(ge=500)] = 20_000
     llm_labels_count: bool = False
     max_error_rate: Annotated[float, Field(ge=0, le=1)] = 0.05
     budget: Budget = Budget()
@@ -131,6 +145,14 @@ class Config(_Strict):
         """The profile with this name."""
         return next(profile for profile in self.profiles if profile.name == name)
 
+    def judge_names(self) -> list[str]:
+        """The profiles of all judges, panel by panel."""
+        return [name for panel in self.judges for name in panel.members]
+
+    def role_names(self) -> list[str]:
+        """The profiles that are used: the user's, the agents', the judges'."""
+        return [*([self.user] if self.user else []), *self.agents, *self.judge_names()]
+
     def agent_pairs(self) -> list[tuple[str, str]]:
         """The pairs of agents to be judged, side A first."""
         agents = self.agents
@@ -141,10 +163,11 @@ class Config(_Strict):
         return [(a, b) for i, a in enumerate(agents) for b in agents[i + 1 :]]
 
 
-def check_config(found: Any, file: str) -> Config:
+def check_config(found: Any, file: str, *, judges_only: bool = False) -> Config:
     """The config that a file holds. Raises BadFile with every fault, each with its key path.
 
-    Profiles of roles that are none of ours belong to other programs: they are passed over unread.
+    `judges_only`: sessions are recorded already, so that nobody need be named who holds some. Profiles of
+    roles that are none of ours belong to other programs: they are passed over unread.
     """
     if not isinstance(found, dict):
         raise BadFile(file, "", "expected keys such as `profiles:` and `agents:` at the top")
@@ -158,6 +181,8 @@ def check_config(found: Any, file: str) -> Config:
     except ValidationError as error:
         faults = [_fault(item, ours) for item in error.errors(include_url=False)]
     faults += _name_faults(found)
+    if not judges_only:
+        faults += _simulation_faults(found)
     if config is None or faults:
         raise BadFile(file, "", "; ".join(faults))
     return config
@@ -195,6 +220,14 @@ def _name_faults(found: dict[str, Any]) -> list[str]:
             if name not in agents
         ]
     return faults
+
+
+def _simulation_faults(found: dict[str, Any]) -> list[str]:
+    """Who holds the sessions: agents and a user, or none of them where `sessions` are given."""
+    recorded = "sessions" in found
+    faults = [f"{key}: is missing" for key in ("agents", "user") if key not in found and not recorded]
+    simulated = ("agents", "user", "tasks", "trials", "pairs")
+    return faults + [f"{key}: has no place beside sessions" for key in simulated if key in found and recorded]
 
 
 def _panel_faults(judges: object) -> list[str]:

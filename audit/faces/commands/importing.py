@@ -216,7 +216,9 @@ def _sessions(found: "Imported") -> None:
         say(f"waiting for a judge: {_count(found.pairs, 'pair')}")
     if found.other_trials:
         say(f"{_count(found.other_trials, 'pair')} of trials with different numbers, matched in their order")
-    click.echo("next: reward-audit report")
+    click.echo(
+        "next: reward-audit report" + (", or reward-audit judge --run latest -c FILE" if found.pairs else "")
+    )
 
 
 def _count(number: int, word: str) -> str:

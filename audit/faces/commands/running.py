@@ -71,11 +71,51 @@ def judge_command(ctx: click.Context, /, **options: Any) -> None:
 
 
 @click.command("verify")
+@click.option(
+    "--checks",
+    "checks_path",
+    type=click.Path(path_type=Path),
+    help="Checks for the tasks of an imported run (--run): task_id: [check, ...].",
+)
 @stage_options
 @click.pass_context
-def verify_command(ctx: click.Context, /, **options: Any) -> None:
-    """Check each session's final world, read-only; gives rewards and successes."""
-    _stages(ctx, ("verify",), options)
+def verify_command(ctx: click.Context, /, checks_path: Path | None, **options: Any) -> None:
+    """Check each session's final world, read-only; gives rewards and successes.
+
+    With --checks the sessions of an imported run are graded anew. The verdicts that they came with are kept,
+    and what flips is told by agent.
+
+    \b
+    Examples:
+      reward-audit verify -c audit.yaml
+      reward-audit verify --run latest --checks checks.yaml
+    """
+    if checks_path is None:
+        _stages(ctx, ("verify",), options)
+        return
+    if options["resume"] is None:
+        raise click.UsageError("--checks needs --run RUN: the imported run whose sessions are graded")
+    _regrade(ctx, options["resume"], checks_path)
+
+
+def _regrade(ctx: click.Context, wanted: str, path: Path) -> None:
+    from audit.doors.db import open_database
+    from audit.faces.output import print_json
+    from audit.faces.regrade_text import print_flips
+    from audit.pipeline.regrade import flips, regrade
+
+    settings = settings_of(ctx)
+    engine = open_database(settings.db, create=False)
+    try:
+        found = regrade(engine, wanted, path)
+        moved = flips(engine, found.run.run_id)
+    finally:
+        engine.dispose()
+    counts = {"run_id": found.run.run_id, "sessions": found.sessions, "changed": found.changed}
+    if settings.as_json:
+        print_json(counts | moved)
+    else:
+        print_flips(counts, moved)
 
 
 def _stages(ctx: click.Context, stages: tuple[str, ...], options: dict[str, Any]) -> None:
@@ -84,7 +124,7 @@ def _stages(ctx: click.Context, stages: tuple[str, ...], options: dict[str, Any]
     from audit.pipeline.run import Order, run
 
     settings = settings_of(ctx)
-    config = _config(options)
+    config = _config(options, judges_only=stages == ("judge",))
     order = Order(
         config=config,
         stages=stages,
@@ -111,14 +151,14 @@ def _stages(ctx: click.Context, stages: tuple[str, ...], options: dict[str, Any]
         engine.dispose()
 
 
-def _config(options: dict[str, Any]) -> "Config":
+def _config(options: dict[str, Any], *, judges_only: bool) -> "Config":
     from audit.doors.config import load_config
     from audit.doors.shipped import shipped
 
     path = options["config_path"]
     if path is None:
         path = Path(DEFAULT_CONFIG) if Path(DEFAULT_CONFIG).exists() else shipped("data") / "embedded.yaml"
-    config, notes = load_config(path)
+    config, notes = load_config(path, judges_only=judges_only)
     for note in notes:
         click.echo(f"note: {note}", err=True)
     changes: dict[str, Any] = {}
@@ -137,8 +177,8 @@ def _print_roles(config: "Config") -> None:
     """Who answers where, before anything is spent; and what judge and user share."""
     from audit.verbs.isolation import role_isolation
 
-    judges = [name for panel in config.judges for name in panel.members]
-    for role, names in (("user", [config.user]), ("agent", config.agents), ("judge", judges)):
+    user = [config.user] if config.user else []
+    for role, names in (("user", user), ("agent", config.agents), ("judge", config.judge_names())):
         for name in names:
             profile = config.profile(name)
             key = profile.api_key_env or ("a key in the file" if profile.api_key else "no key")
@@ -184,7 +224,7 @@ def _tell_outcome(ctx: click.Context, engine: Any, ran: "Ran", as_json: bool, *,
         print_json(found)
     else:
         click.echo(", ".join(f"{name} {value}" for name, value in found.items()), err=True)
-        if show_report and ran.status == "complete":
+        if (show_report or ran.run.kind == "import") and ran.status == "complete":
             print_report(report(engine, ran.run.run_id))
     if ran.status not in ("complete", "done"):
         reason = {

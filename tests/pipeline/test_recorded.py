@@ -1,0 +1,312 @@
+"""Imported sessions under live judges, over HTTP and synthetic ones; and graded anew by checks."""
+
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from server import ChatServer, Say, refusing
+from sessions_made import tau2_results, tau2_run
+
+OFFLINE = "offline://synthetic"
+VERDICT = json.dumps(
+    {
+        "first": {"evidence": "e", "done": True},
+        "second": {"evidence": "e", "done": False},
+        "score_first": 4,
+        "score_second": 1,
+        "winner": "first",
+    }
+)
+
+
+def answered(body: dict[str, Any]) -> Say:
+    """Always the first; and satisfied."""
+    is_pair = "<<<FIRST" in body["messages"][-1]["content"]
+    return Say(text=VERDICT if is_pair else '{"evidence": "e", "done": true, "satisfaction": 0.9}')
+
+
+class Folder:
+    """Two agents' recorded sessions, configs, the command, and what it stored."""
+
+    def __init__(self, folder: Path, here: Callable[..., Any]) -> None:
+        self.folder, self.here = folder, here
+
+    def __call__(self, *args: str | Path) -> Any:
+        return self.here(*args)
+
+    def files(self, tasks: int = 4, text: str = "Hi!") -> list[Path]:
+        """Agent v-1 succeeds on every task, v-2 on every second one."""
+        paths = []
+        for agent in ("v-1", "v-2"):
+            runs = [
+                tau2_run(str(number), 1.0 if agent == "v-1" or number % 2 else 0.0) for number in range(tasks)
+            ]
+            for run in runs:
+                run["messages"][0]["content"] = f"{text} I am {agent}."
+            path = self.folder / f"{agent}.json"
+            path.write_text(json.dumps(tau2_results(agent, *runs)), encoding="utf-8")
+            paths.append(path)
+        return paths
+
+    def config(self, *judges: tuple[str, str], base_url: str = OFFLINE, **more: Any) -> Path:
+        """A config that names judges alone: (name, model)."""
+        profiles = [
+            {
+                "name": name,
+                "role": "llm_judge",
+                "base_url": base_url,
+                "model": model,
+                "seed": 0,
+                "timeout_s": 5,
+            }
+            for name, model in judges
+        ]
+        path = self.folder / "judges.yaml"
+        path.write_text(
+            yaml.safe_dump({"profiles": profiles, "judges": [name for name, _ in judges]} | more),
+            encoding="utf-8",
+        )
+        return path
+
+    def imported(self, **options: Any) -> None:
+        done = self("import", "tau2", *self.files(**options))
+        assert done.code == 0, done.stderr
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        with closing(sqlite3.connect(self.folder / "audit.db")) as connection:
+            return connection.execute(query).fetchall()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, here: Callable[..., Any]) -> Folder:
+    return Folder(tmp_path, here)
+
+
+def test_judge_when_sessions_were_imported_then_both_orders_and_satisfaction_are_asked_and_the_report_follows(
+    folder: Folder, gateway: Callable[..., ChatServer]
+) -> None:
+    folder.imported()
+    server = gateway(answered)
+    config = folder.config(("strict", "m-1"), base_url=server.base_url)
+    ids = folder.rows("select pair_id from audit_pairs order by 1")
+    done = folder("judge", "--run", "latest", "-c", config)
+    assert done.code == 0, done.stderr
+    assert "Misselection by reward gap" in done.stdout
+    assert server.requests == 4 * 2 + 8
+    assert folder.rows("select role, count(*) from judge_logs group by 1 order by 1") == [
+        ("judge", 8),
+        ("satisfaction", 8),
+    ]
+    assert folder.rows("select pair_id from audit_pairs order by 1") == ids
+    assert folder.rows("select distinct gate, pref_ab, pref_ba, is_consistent from audit_pairs") == [
+        ("strict", "A", "B", 0)
+    ]
+    assert folder.rows("select outcome, count(*) from audit_pairs group by 1 order by 1") == [
+        ("inconsistent", 2),
+        ("reward_tie", 2),
+    ]
+    assert folder.rows("select distinct satisfaction from sessions") == [(0.9,)]
+    assert folder.rows("select status from audit_runs") == [("complete",)]
+    again = folder("judge", "--run", "latest", "-c", config)
+    assert (again.code, server.requests) == (0, 16)
+
+
+def test_judge_when_it_reads_imported_sessions_then_it_reads_no_agents_name(
+    folder: Folder,
+) -> None:
+    folder.imported()
+    assert folder("judge", "--run", "latest", "-c", folder.config(("j", "judge-80"))).code == 0
+    requests = folder.rows("select request_json from judge_logs")
+    assert len(requests) == 16
+    assert not any("v-1" in text or "v-2" in text for (text,) in requests)
+    assert all("I am [name]" in text for (text,) in requests)
+
+
+def test_judge_when_a_second_one_comes_then_it_has_all_pairs_too_and_nothing_is_asked_twice(
+    folder: Folder,
+) -> None:
+    folder.imported()
+    assert folder("judge", "--run", "latest", "-c", folder.config(("j", "judge-80"))).code == 0
+    both = folder.config(("j", "judge-80"), ("perfect", "judge-100"))
+    done = folder("judge", "--run", "latest", "-c", both)
+    assert done.code == 0, done.stderr
+    assert folder.rows("select gate, count(*), count(judged_at) from audit_pairs group by 1 order by 1") == [
+        ("j", 4, 4),
+        ("perfect", 4, 4),
+    ]
+    assert folder.rows("select profile, count(*) from judge_logs where role = 'judge' group by 1") == [
+        ("j", 8),
+        ("perfect", 8),
+    ]
+    report = json.loads(folder("report", "--json").stdout)
+    assert report["run"]["gate"] == "j"
+
+
+def test_judge_when_another_model_comes_under_the_same_name_then_it_is_refused(folder: Folder) -> None:
+    folder.imported()
+    assert folder("judge", "--run", "latest", "-c", folder.config(("j", "judge-80"))).code == 0
+    done = folder("judge", "--run", "latest", "-c", folder.config(("j", "judge-100")))
+    assert done.code == 1
+    assert "the pairs of gate 'j'" in done.stderr
+    assert "give this one a name of its own" in done.stderr
+
+
+def test_judge_when_it_was_stopped_or_a_call_failed_then_it_goes_on_where_it_stood(
+    folder: Folder, gateway: Callable[..., ChatServer]
+) -> None:
+    folder.imported()
+    replies = iter([refusing("down", 503)] * 4)
+    server = gateway(lambda body: next(replies, None) or answered(body))
+    config = folder.config(("j", "m"), base_url=server.base_url, max_error_rate=1.0)
+    text = yaml.safe_load(config.read_text(encoding="utf-8"))
+    text["profiles"][0]["attempts"] = 1
+    config.write_text(yaml.safe_dump(text), encoding="utf-8")
+    first = folder("judge", "--run", "latest", "-c", config, "--limit", "2", "-j", "1")
+    assert first.code == 4
+    assert folder.rows("select count(judged_at), status from audit_pairs, audit_runs group by 2") == [
+        (2, "stopped")
+    ]
+    assert folder("judge", "--run", "latest", "-c", config).code == 0
+    assert folder("judge", "--run", "latest", "-c", config, "--retry-errors").code == 0
+    assert folder.rows("select count(*), count(pref_ab), count(pref_ba) from audit_pairs") == [(4, 4, 4)]
+    assert server.requests == 4 + 8 + 8
+
+
+def test_run_when_the_config_names_sessions_then_they_are_imported_judged_and_reported(
+    folder: Folder,
+) -> None:
+    files = [path.name for path in folder.files()]
+    config = folder.config(("j", "judge-80"), sessions={"format": "tau2", "files": files}, name="nightly")
+    done = folder("run", "-c", config)
+    assert done.code == 0, done.stderr
+    assert "Misselection by reward gap" in done.stdout
+    assert folder.rows("select name, kind, status from audit_runs") == [("nightly", "import", "complete")]
+    again = folder("run", "-c", config, "--json")
+    assert json.loads(again.stdout)["calls"] == 0
+    assert folder.rows("select count(*) from audit_runs") == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"agents": ["a", "b"]}, "agents: has no place beside sessions"),
+        ({"trials": 2}, "trials: has no place beside sessions"),
+        ({"sessions": {"format": "tua2", "files": ["x"]}}, "sessions.format: expected"),
+        ({"sessions": {"format": "tau2", "files": []}}, "sessions.files: "),
+        ({"sessions": {"format": "tau2", "files": ["gone.json"]}}, "gone.json"),
+    ],
+)
+def test_run_when_the_sessions_of_a_config_are_wrong_then_it_says_which_key(
+    folder: Folder, change: dict[str, Any], problem: str
+) -> None:
+    files = [path.name for path in folder.files()]
+    config = folder.config(("j", "judge-80"), **{"sessions": {"format": "tau2", "files": files}} | change)
+    done = folder("run", "-c", config)
+    assert done.code == 1
+    assert problem in done.stderr
+    assert len(done.stderr.splitlines()) <= 2
+
+
+def test_run_when_nobody_is_named_who_holds_sessions_then_both_keys_are_missed(folder: Folder) -> None:
+    done = folder("run", "-c", folder.config(("j", "judge-80")))
+    assert (done.code, done.stderr.count("is missing")) == (1, 2)
+
+
+def test_judge_when_a_session_is_long_then_it_is_cut_to_the_budget_and_the_cut_is_on_record(
+    folder: Folder,
+) -> None:
+    folder.imported(text="a long story " * 2000)
+    config = folder.config(("j", "judge-80"), transcript_tokens=1000)
+    done = folder("judge", "--run", "latest", "-c", config)
+    assert done.code == 0, done.stderr
+    assert "is cut for the judge" in done.stderr
+    requests = folder.rows("select request_json from judge_logs where role = 'judge'")
+    assert all("characters are left out here]" in text and len(text) < 16_000 for (text,) in requests)
+    cuts = [json.loads(source)["cut"] for (source,) in folder.rows("select source_json from sessions")]
+    assert cuts == [{"transcript_tokens": 1000, "left_out": 3, "clipped": 1}] * 8
+    kept = folder.rows("select max(length(transcript_json)) from sessions")
+    assert kept[0][0] > 20_000
+
+
+CHECKS = {
+    "0": [{"name": "looked it up", "tool_called": {"name": "lookup"}}],
+    "1": [{"transcript": {"contains": "toggle it"}}, {"tool_not_called": {"name": "lookup"}}],
+}
+
+
+def checks_file(folder: Folder, checks: Any) -> Path:
+    path = folder.folder / "checks.yaml"
+    path.write_text(yaml.safe_dump(checks), encoding="utf-8")
+    return path
+
+
+def test_verify_when_checks_are_given_then_old_verdicts_are_kept_and_flips_are_told_by_agent(
+    folder: Folder,
+) -> None:
+    folder.imported()
+    path = checks_file(folder, CHECKS)
+    done = folder("--json", "verify", "--run", "latest", "--checks", path)
+    assert done.code == 0, done.stderr
+    found = json.loads(done.stdout)
+    # Task 0: v-2 failed and passes now. Task 1: both succeeded, and now meet one check of two.
+    assert (found["sessions"], found["changed"]) == (4, 4)
+    numbers = ("sessions", "to_success", "to_failure", "to_unknown", "mean_before", "mean_after")
+    assert {row["agent"]: [row[name] for name in numbers] for row in found["agents"]} == {
+        "v-1": [4, 0, 1, 0, 1.0, 0.875],
+        "v-2": [4, 1, 1, 0, 0.5, 0.625],
+    }
+    assert found["gaps"] == [{"agent_a": "v-1", "agent_b": "v-2", "before": 0.5, "after": 0.25}]
+    rewards = folder.rows("select task_id, reward_a, reward_b, agent_gap from audit_pairs order by 1")
+    assert rewards == [("0", 1, 1, 0.25), ("1", 0.5, 0.5, 0.25), ("2", 1, 0, 0.25), ("3", 1, 1, 0.25)]
+    sources = folder.rows("select task_id, agent, label_source, source_json from sessions order by 1, 2")
+    assert [row[2] for row in sources] == ["rule"] * 4 + ["external"] * 4
+    kept = [json.loads(row[3]).get("verdicts") for row in sources]
+    assert [verdicts and verdicts[0]["reward"] for verdicts in kept] == [1, 0, 1, 1, None, None, None, None]
+    before = folder.rows("select * from sessions order by session_id")
+    again = json.loads(folder("--json", "verify", "--run", "latest", "--checks", path).stdout)
+    assert (again["changed"], again["agents"]) == (0, found["agents"])
+    assert folder.rows("select * from sessions order by session_id") == before
+
+
+def test_verify_when_other_checks_come_later_then_flips_are_against_what_the_sessions_came_with(
+    folder: Folder,
+) -> None:
+    folder.imported()
+    folder("verify", "--run", "latest", "--checks", checks_file(folder, CHECKS))
+    lenient = {task: [{"tool_called": {"name": "lookup"}}] for task in "0123"}
+    done = folder("--json", "verify", "--run", "latest", "--checks", checks_file(folder, lenient))
+    found = json.loads(done.stdout)
+    assert [(row["to_success"], row["mean_after"]) for row in found["agents"]] == [(0, 1.0), (2, 1.0)]
+    verdicts = folder.rows("select source_json from sessions where task_id = '0' and agent = 'v-2'")
+    assert [one["reward"] for one in json.loads(verdicts[0][0])["verdicts"]] == [0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("checks", "problem"),
+    [
+        (
+            {"0": [{"sql": "select 1", "rows": [[1]]}]},
+            "checks.yaml, 0[0]: sql: a recorded session has no world",
+        ),
+        ({"0": []}, "checks.yaml, 0: criteria are empty"),
+        ({"0": {"tool_called": 1}}, "checks.yaml, 0: expected a list of checks"),
+        ({0: [{"tool_called": {"name": "x"}}]}, "checks.yaml, 0: expected the task id as text"),
+        ([1], "checks.yaml: expected a mapping"),
+        ({"nope": [{"tool_called": {"name": "x"}}]}, "has checks for none of the tasks"),
+        ({"0": [{"llm": "was it kind?"}]}, "a check of kind llm asks a model"),
+    ],
+)
+def test_verify_when_the_checks_are_wrong_then_it_says_where_and_nothing_changes(
+    folder: Folder, checks: Any, problem: str
+) -> None:
+    folder.imported()
+    before = folder.rows("select * from sessions order by session_id")
+    done = folder("verify", "--run", "latest", "--checks", checks_file(folder, checks))
+    assert (done.code, done.stderr.count("\n")) == (1, 1)
+    assert problem in done.stderr
+    assert folder.rows("select * from sessions order by session_id") == before
