@@ -52,7 +52,7 @@ _UNVERIFIED = f"""
     sessions.run_id = :run_id
     and (
         sessions.verified_at is null
-        or (:retry = 1 and {_ASKED_IN_VAIN})
+        or (:retry = 1 and (sessions.fault = 'verifier' or {_ASKED_IN_VAIN}))
     )
     and coalesce(sessions.fault, '') not in ('gateway', 'simulator')
 """
@@ -245,6 +245,18 @@ def failed_calls(connection: Connection, run_id: str) -> tuple[int, int]:
     ).one()
     calls, *failed = map(int, found)
     return calls, sum(failed)
+
+
+def broken_sessions(connection: Connection, run_id: str) -> tuple[int, int]:
+    """How many sessions the run holds, and how many of them the simulated user or a check broke."""
+    found = connection.execute(
+        text(
+            "select count(*), count(*) filter (where fault in ('simulator', 'verifier')) from sessions "
+            "where run_id = :run_id"
+        ),
+        {"run_id": run_id},
+    ).one()
+    return int(found[0]), int(found[1])
 
 
 def _add_answers(connection: Connection, pair: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """What the live stages share: the run, its config, its tasks, the models, and what was used up so far."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,11 @@ from audit.words.tasks import Task
 _ROLE_WORDS = {"agent", "assistant", "customer", "judge", "user", "客服", "助手", "顾客", "用户", "裁判"}
 
 
+# So many calls of a profile, all refused in one of these ways, and none answered: it will not get better.
+_HOPELESS = 10
+_REFUSALS = ("HTTP 401", "HTTP 403", "HTTP 404")
+
+
 @dataclass(slots=True)
 class Meter:
     """Counts of this process: calls, tokens where they are known, failed calls; and who wants to know."""
@@ -35,6 +41,9 @@ class Meter:
     done: int = 0
     total: int = 0
     notes: list[str] = field(default_factory=list)
+    stopped_by: str | None = None
+    refused: Counter[str] = field(default_factory=Counter)
+    answering: set[str] = field(default_factory=set)
     tell: Callable[["Meter"], None] = lambda _meter: None
 
     def begin(self, stage: str, total: int) -> None:
@@ -53,11 +62,20 @@ class Meter:
         self.calls += len(logs)
         for log in logs:
             self.errors += log.parse_status == "error"
+            if log.parse_status != "error":
+                self.answering.add(log.profile or "")
+            elif (log.error or "").startswith(_REFUSALS):
+                self.refused[log.profile or ""] += 1
             if log.total_tokens is None:
                 self.unknown_tokens += 1
             else:
                 self.tokens += log.total_tokens
         self.tell(self)
+
+    def hopeless(self) -> str | None:
+        """A profile that refuses every call for good, such as for a wrong key: to ask on is of no use."""
+        refusing = (name for name, calls in self.refused.items() if calls >= _HOPELESS)
+        return next((name for name in refusing if name not in self.answering), None)
 
 
 @dataclass(slots=True)
@@ -96,9 +114,13 @@ class Live:
         return shorten(json.loads(transcript_json or "[]"), self.config.transcript_tokens)
 
     def may_go_on(self) -> bool:
-        """Is there budget left?"""
-        most = self.config.budget.max_tokens
-        return most is None or self.meter.tokens < most
+        """Is there budget left, and does every model answer? Says why not in `meter.stopped_by`."""
+        most, profile = self.config.budget.max_tokens, self.meter.hopeless()
+        if most is not None and self.meter.tokens >= most:
+            self.meter.stopped_by = f"the budget of {most:,} tokens is used up"
+        elif profile is not None:
+            self.meter.stopped_by = f"{profile} refuses every call"
+        return self.meter.stopped_by is None
 
     def id_tail(self) -> str:
         """What the ids of the run's sessions and pairs begin with."""

@@ -29,20 +29,24 @@ _NO_ANSWER = {"api_key_env", "timeout_s", "attempts", "rpm", "tpm", "concurrency
 
 
 class Wish(NamedTuple):
-    """Which run is meant: `resume` names it, `new` wants another one, `name` is what a new one is called."""
+    """Which run is meant: `resume` names it, `new` wants another one, `name` is what a new one is called.
+
+    `may_begin`: could these stages begin one; `retry_errors`: to mend one, it may be complete.
+    """
 
     resume: str | None = None
     new: bool = False
     name: str | None = None
     may_begin: bool = True
+    retry_errors: bool = False
 
 
 def begin(connection: Connection, config: Config, tasks: list[Task], wish: Wish) -> tuple[Run, bool]:
     """The run to work on, and whether it is a new one.
 
     Without a wish it is the newest run of the same config and prompts that is not complete. Stages that can
-    begin none take the newest, complete or not. Raises BadRequest where there is none, and where a resumed
-    run was made from another config or with other prompts.
+    begin none, and those that are to mend one, take the newest, complete or not. Raises BadRequest where
+    there is none, and where a resumed run was made from another config or with other prompts.
     """
     prompts = [prompt(name, config.language) for name in PROMPTS]
     fresh = _fresh(config, tasks, prompts)
@@ -51,7 +55,8 @@ def begin(connection: Connection, config: Config, tasks: list[Task], wish: Wish)
     if wish.resume is not None:
         return _resumed(ask.run_named(connection, wish.resume), fresh), False
     newest = waiting.newest_run(connection, fresh.config_hash, fresh.prompt_set_hash, wish.name)
-    if newest is not None and not wish.new and (newest[1] != "complete" or not wish.may_begin):
+    may_be_complete = wish.retry_errors or not wish.may_begin
+    if newest is not None and not wish.new and (newest[1] != "complete" or may_be_complete):
         return ask.run_named(connection, newest[0]), False
     if not wish.may_begin:
         raise BadRequest(
@@ -73,8 +78,8 @@ def _resumed(run: Run, fresh: Run) -> Run:
         )
     if run.config_hash != fresh.config_hash:
         raise BadRequest(
-            f"run {run.run_id} was made from another config: give that one with --config, "
-            "or start a run of this one with --new"
+            f"run {run.run_id} was made from another config ({_differing(run, fresh)}): give that one with "
+            "--config, or start a run of this one with --new"
         )
     if run.prompt_set_hash != fresh.prompt_set_hash:
         raise BadRequest(
@@ -82,6 +87,19 @@ def _resumed(run: Run, fresh: Run) -> Run:
             "start a run with these by --new"
         )
     return run
+
+
+def _differing(run: Run, fresh: Run) -> str:
+    """What a run's config and this one do not have in common: key paths, or the tasks."""
+    before, now = (_deciding(json.loads(one.config_json)["config"]) for one in (run, fresh))
+    keys = [key for key in now if key != "profiles" and before.get(key) != now[key]]
+    known = {profile["name"]: profile for profile in before["profiles"]}
+    for profile in now["profiles"]:
+        earlier = known.get(profile["name"], {})
+        keys += [f"profile {profile['name']}: {key}" for key in profile if earlier.get(key) != profile[key]]
+    if len(now["profiles"]) != len(before["profiles"]):
+        keys.append("profiles")
+    return f"other are {', '.join(keys[:4])}" if keys else "other are the tasks"
 
 
 def _fresh(config: Config, tasks: list[Task], prompts: list[Prompt]) -> Run:

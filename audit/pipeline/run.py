@@ -74,7 +74,7 @@ def run(
         raise
     with writing(engine) as connection:
         status = settle_status(connection, found, stages, config.max_error_rate)
-    return Ran(found, status if is_done or status == "too_many_errors" else "stopped", meter)
+    return Ran(found, status if is_done or status.startswith("too_many") else "stopped", meter)
 
 
 def _begin(engine: Engine, order: Order) -> tuple[Run, bool, list[Task]]:
@@ -89,7 +89,8 @@ def _begin(engine: Engine, order: Order) -> tuple[Run, bool, list[Task]]:
         return recorded.judge_now(engine, wanted, config), is_new, []
     tasks = load_tasks([Path(path) for path in config.tasks])
     with writing(engine) as connection:
-        wish = planning.Wish(order.resume, order.new, order.name, may_begin="simulate" in order.stages)
+        may_begin = "simulate" in order.stages
+        wish = planning.Wish(order.resume, order.new, order.name, may_begin, order.retry_errors)
         found, is_new = planning.begin(connection, config, tasks, wish)
     return found, is_new, tasks
 

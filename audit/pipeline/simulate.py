@@ -34,10 +34,14 @@ class Held(NamedTuple):
 
 
 async def simulate(live: Live) -> None:
-    """Hold every session that is not stored yet, and again those that the gateway broke."""
+    """Hold every session that is not stored yet, and again those that the gateway broke.
+
+    With `retry_errors` also those that the simulated user broke.
+    """
+    again = {"gateway", "simulator"} if live.retry_errors else {"gateway"}
     with reading(live.engine) as connection:
         stored = waiting.session_faults(connection, live.run.run_id)
-    planned = [item for item in plan(live) if stored.get(session_id_of(live, item), "gateway") == "gateway"][
+    planned = [item for item in plan(live) if stored.get(session_id_of(live, item), "gateway") in again][
         : live.limit
     ]
     live.meter.begin("simulate", len(planned))

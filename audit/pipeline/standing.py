@@ -40,12 +40,16 @@ def settle_status(
     done             these stages have nothing left to do, others have
     stopped          there is something left for these stages
     too_many_errors  more calls failed for good than `max_error_rate` (the run's own where none is given)
+    too_many_broken  so many sessions are of no use: the simulated user, or a check, broke them
     """
     most = config_of(run)["max_error_rate"] if max_error_rate is None else max_error_rate
     calls, failed = waiting.failed_calls(connection, run.run_id)
+    sessions, broken = waiting.broken_sessions(connection, run.run_id)
     todo = left(connection, run)
     if failed > most * calls:
         status = "too_many_errors"
+    elif run.kind == "live" and broken > most * sessions:
+        status = "too_many_broken"
     elif "score" in stages and not any(todo.values()):
         status = "complete"
     else:

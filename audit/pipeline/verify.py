@@ -100,7 +100,7 @@ class Checking:
             success=None if verified.success is None else int(verified.success),
             checks_json=as_json([result._asdict() for result in verified.checks]),
             label_source=self._source(task),
-            fault=verified.fault or session["fault"],
+            fault=verified.fault or (None if session["fault"] == "verifier" else session["fault"]),
             verified_at=clock.now(),
             session_id=session["session_id"],
         )

@@ -166,7 +166,9 @@ def test_resume_when_the_run_is_of_another_config_or_other_prompts_or_imported_t
     (tmp_path / "pairs.jsonl").write_text(json.dumps(pair), encoding="utf-8")
     assert here("import", "jsonl", tmp_path / "pairs.jsonl").code == 0
     imported = here("judge", "-c", small(), "--resume", "latest")
-    assert (imported.code, "was imported" in imported.stderr) == (1, True)
+    assert (imported.code, "holds no pairs of sessions" in imported.stderr) == (1, True)
+    verified = here("verify", "-c", small(), "--resume", "latest")
+    assert (verified.code, "was imported" in verified.stderr) == (1, True)
 
 
 def test_run_when_seeded_then_the_same_seed_gives_the_same_rows_and_another_seed_others(

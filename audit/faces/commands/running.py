@@ -1,12 +1,16 @@
 """`run` and its stages: `simulate`, `judge`, `verify`."""
 
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from audit.faces.cli import settings_of, shared_options
-from audit.words.errors import EXIT_INCOMPLETE
+from audit.words.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
     from audit.pipeline.run import Order, Ran
@@ -14,6 +18,7 @@ if TYPE_CHECKING:
     from audit.words.records import Run
 
 DEFAULT_CONFIG = "audit.yaml"
+_AFTER = {"simulate": "judge", "judge": "verify", "verify": "score"}
 
 
 def stage_options(command: Any) -> Any:
@@ -141,14 +146,26 @@ def _stages(ctx: click.Context, stages: tuple[str, ...], options: dict[str, Any]
     _print_roles(config)
     engine = open_database(settings.db, create=True)
     try:
-        with live_progress() as tell:
+        # What a user's own tool or check prints must not get among the report.
+        with live_progress() as tell, redirect_stdout(sys.stderr), _terminated_like_interrupted():
             ran = run(engine, order, tell, _announce)
-        _tell_outcome(ctx, engine, ran, settings.as_json, show_report=stages[-1] == "score")
+        _tell_outcome(ctx, engine, ran, settings.as_json, stages)
     except KeyboardInterrupt:
         click.echo("stopped: what was done is stored; the same command goes on from there", err=True)
-        raise
+        ctx.exit(EXIT_INTERRUPTED)
     finally:
         engine.dispose()
+
+
+@contextmanager
+def _terminated_like_interrupted() -> Iterator[None]:
+    """SIGTERM, as a scheduler sends it, ends a run as Ctrl-C does: what is done is stored first."""
+    before = signal.getsignal(signal.SIGTERM)
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _config(options: dict[str, Any], *, judges_only: bool) -> "Config":
@@ -204,13 +221,17 @@ def _dry_run(order: "Order", as_json: bool) -> None:
         click.echo(f"{what:<24} {'about ' if 'tokens' in what or 'simul' in what else ''}{count:,}")
 
 
-def _tell_outcome(ctx: click.Context, engine: Any, ran: "Ran", as_json: bool, *, show_report: bool) -> None:
-    from audit.faces.output import print_json
+def _tell_outcome(
+    ctx: click.Context, engine: Any, ran: "Ran", as_json: bool, stages: tuple[str, ...]
+) -> None:
+    from audit.faces.output import print_json, visible
     from audit.faces.report_text import print_report
     from audit.pipeline.reporting import report
+    from audit.pipeline.troubles import troubles_of
 
+    show_report = stages[-1] == "score"
     meter = ran.meter
-    found = {
+    found: dict[str, Any] = {
         "run_id": ran.run.run_id,
         "status": ran.status,
         "calls": meter.calls,
@@ -218,18 +239,30 @@ def _tell_outcome(ctx: click.Context, engine: Any, ran: "Ran", as_json: bool, *,
         "tokens": meter.tokens,
         "calls_with_unknown_tokens": meter.unknown_tokens,
     }
-    for note in meter.notes:
-        click.echo(f"note: {note}", err=True)
+    found["problems"] = troubles_of(engine, ran.run.run_id)
+    for kind, lines in (("note", meter.notes), ("problem", found["problems"])):
+        for line in lines:
+            click.echo(f"{kind}: {visible(line)}", err=True)
     if as_json:
         print_json(found)
     else:
-        click.echo(", ".join(f"{name} {value}" for name, value in found.items()), err=True)
+        click.echo(
+            f"{ran.status}: {meter.calls:,} calls, {meter.errors:,} failed, {meter.tokens:,} tokens"
+            + (f", unknown for {meter.unknown_tokens:,} calls" if meter.unknown_tokens else ""),
+            err=True,
+        )
         if (show_report or ran.run.kind == "import") and ran.status == "complete":
             print_report(report(engine, ran.run.run_id))
     if ran.status not in ("complete", "done"):
         reason = {
             "too_many_errors": "more calls failed than max_error_rate allows: --retry-errors asks them again",
+            "too_many_broken": "more sessions are of no use than max_error_rate allows: --retry-errors holds "
+            "or checks them again",
             "stopped": "not all is done: the same command goes on from there",
         }[ran.status]
+        if meter.stopped_by is not None:
+            reason = f"{meter.stopped_by}: {reason}"
         click.echo(f"incomplete: {reason}", err=True)
         ctx.exit(EXIT_INCOMPLETE)
+    if ran.status == "done" and not as_json:
+        click.echo(f"next: reward-audit {_AFTER[stages[-1]]}", err=True)
