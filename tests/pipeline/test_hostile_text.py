@@ -50,6 +50,7 @@ def test_judge_when_an_agent_writes_to_it_then_its_words_stay_inside_marks_that_
 ) -> None:
     """Case SE-01: one run, with every such text from the agent that did nothing."""
     stage.tasks = [task(berth) for berth in BERTHS]
+    stage.changes["transcript_tokens"] = 1_000_000  # all of it is to be read
     stage.parts[IDLE] = lambda berth, _body: HOSTILE[BERTHS[berth]]
     began = time.monotonic()
     done = stage.run()

@@ -317,7 +317,7 @@ def test_command_when_sessions_are_imported_then_it_says_what_they_are(cli: Any,
         "2 task ids of several tasks each, told apart by scenario and criteria: only",
         "sessions of the same task are paired",
         "waiting for a judge: 1 pair",
-        "next: reward-audit report",
+        "next: reward-audit report, or reward-audit judge --run latest -c FILE",
     ]
     shown = cli("report").stdout
     assert "Waiting for a judge: 1 pair." in shown

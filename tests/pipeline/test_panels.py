@@ -192,7 +192,7 @@ def test_panel_when_a_member_fails_then_it_matters_only_where_its_vote_could_hav
         first, second = shown(body)
         longer_first = (len(first), first) > (len(second), second)
         if body["model"] == "judge-60" and is_broken:
-            return refusing("no such deployment", 404)
+            return refusing("no such deployment", 400)
         return verdict("first" if longer_first == (body["model"] != "judge-coin") else "second")
 
     server = gateway(answer)
