@@ -32,6 +32,7 @@ DOORS = {
         "doors/ask.py",
         "doors/query.py",
         "doors/store_live.py",
+        "doors/troubles.py",
         "doors/waiting.py",
         "pipeline/",
         # The type of the database that commands hand on, for the type checker alone.

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import yaml
+
 from audit.doors.config import load_config
 from audit.doors.formats import sessions
 from audit.doors.formats.plain import COLUMNS
@@ -14,6 +16,7 @@ from audit.doors.task_shapes import BODIES
 from audit.doors.tasks import load_tasks
 from audit.faces.cli import COMMANDS, cli
 from audit.verbs.grammars import grammar
+from audit.words.config import Config
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -56,10 +59,30 @@ def test_config_when_shown_then_it_is_one(tmp_path):
     assert len(load_tasks([Path(path) for path in load_config(file)[0].tasks])) == 48
 
 
+def test_config_keys_when_listed_then_they_are_those_there_are():
+    cells = re.findall(r"^\| (`[a-z_`, :{}]+) \|", _section("A live run"), re.MULTILINE)
+    named = {name for cell in cells for name in re.findall(r"`(\w+)", cell)}
+    assert named == set(Config.model_fields)
+
+
 def test_checks_when_listed_then_they_are_those_there_are():
     text = (ROOT / "data" / "tasks" / "README.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (`.*?) \|", text.split("| check |")[1], re.MULTILINE)
     assert set(re.findall(r"`(\w+)`", " ".join(rows))) - {"rows"} == set(BODIES)
+
+
+def test_checks_when_shown_then_each_can_be_read_beside_the_shops_world(tmp_path):
+    text = (ROOT / "data" / "tasks" / "README.md").read_text(encoding="utf-8")
+    shown = yaml.safe_load(re.search(r"```yaml\n(.*?)```", text, re.DOTALL)[1])["checks"]
+    assert {kind for check in shown for kind in BODIES if kind in check} == set(BODIES)
+    (tmp_path / "my_checks.py").write_text("def is_refunded(evidence):\n    return True\n", encoding="utf-8")
+    shop = ROOT / "data" / "tasks" / "shop"
+    errand = {"id": "t", "category": "cancel", "goal": "g", "facts": [], "checks": shown}
+    file = tmp_path / "tasks.yaml"
+    file.write_text(
+        yaml.safe_dump({"domain": str(shop), "tasks": [errand]}, sort_keys=False), encoding="utf-8"
+    )
+    assert len(load_tasks([file])[0].checks) == len(shown)
 
 
 def test_columns_when_listed_then_they_are_those_the_importer_knows():

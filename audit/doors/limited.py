@@ -1,14 +1,23 @@
 """A user's own function in limited time: tools and checks of the form `module:function`."""
 
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from pathlib import Path
 from typing import TypeVar
 
 from audit.words.errors import AuditError
 
 Value = TypeVar("Value")
 FUNCTION_SECONDS = 60.0
+
+
+def importable_from(folder: Path) -> None:
+    """Modules in the folder can be named by `module:function`; what is installed comes first."""
+    place = str(folder.resolve())
+    if place not in sys.path:
+        sys.path.append(place)
 
 
 class Overrun(AuditError):

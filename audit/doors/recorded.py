@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from audit.doors.limited import FUNCTION_SECONDS, within
+from audit.doors.limited import FUNCTION_SECONDS, importable_from, within
 from audit.doors.task_yaml import Place, from_yaml
 from audit.doors.tasks import read_checks
 from audit.doors.world import load_function
@@ -25,6 +25,7 @@ def load_checks(path: Path) -> dict[str, tuple[Check, ...]]:
     Raises BadFile naming file, key path and value; with more than one fault, all of them.
     """
     faults: list[BadFile] = []
+    importable_from(path.parent)
     found = from_yaml(path, faults)
     place = Place(str(path), "", faults)
     checks: dict[str, tuple[Check, ...]] = {}

@@ -16,6 +16,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
+from audit.doors.limited import importable_from
 from audit.doors.task_shapes import (
     BESIDE,
     BODIES,
@@ -84,6 +85,7 @@ def _load_file(
     file: Path, domains: dict[Path, Domain | None], faults: list[BadFile]
 ) -> Iterator[tuple[Place, Task]]:
     place, folder = Place(str(file), "", faults), file.parent
+    importable_from(folder)
     found = from_yaml(file, faults)
     if isinstance(found, dict) and next(iter(found), None) == "domain":
         shape = place.read(TasksShape, found)
@@ -106,6 +108,7 @@ def _load_file(
 
 def _load_domain(folder: Path, faults: list[BadFile]) -> Domain | None:
     file = folder / "domain.yaml"
+    importable_from(folder)
     place = Place(str(file), "", faults)
     found = from_yaml(file, faults)
     shape = place.read(DomainShape, found) if found is not None else None

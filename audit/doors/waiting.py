@@ -191,6 +191,12 @@ def count_unverified(connection: Connection, run_id: str, retry: bool) -> int:
     return int(connection.execute(text(query), {"run_id": run_id, "retry": int(retry)}).scalar_one())
 
 
+def judged_by_gate(connection: Connection, run_id: str) -> dict[str, tuple[int, int]]:
+    """gate -> its pairs, and how many of them are judged."""
+    query = "select gate, count(*), count(judged_at) from audit_pairs where run_id = :run_id group by gate"
+    return {row[0]: (row[1], row[2]) for row in connection.execute(text(query), {"run_id": run_id})}
+
+
 def newest_run(
     connection: Connection, config_hash: str, prompt_set_hash: str | None, name: str | None
 ) -> tuple[str, str] | None:

@@ -1,11 +1,18 @@
 """A dry run: how many calls a run would make, and about how many tokens they would take."""
 
 from pathlib import Path
+from typing import NamedTuple
 
+from sqlalchemy import Connection
+
+from audit.doors import ask, waiting
 from audit.doors.prompts import prompt
 from audit.doors.tasks import load_tasks
+from audit.pipeline.live import gates_of
 from audit.pipeline.run import Order
 from audit.words.config import Config
+from audit.words.errors import BadRequest
+from audit.words.tasks import Task
 
 # A session of a few turns, as the embedded one has them; only a live run tells the truth.
 _USER_CALLS, _AGENT_CALLS = 3, 6
@@ -19,17 +26,68 @@ def estimate(order: Order) -> dict[str, int]:
     pair were contested; stages that were not asked for make no calls.
     """
     config = order.config
-    tasks = load_tasks([Path(path) for path in config.tasks])
+    if not config.agents:
+        raise BadRequest("--dry-run counts what is to be judged of a run: name it by --run")
+    tasks = _tasks(config)
     places = len(tasks) * config.trials
     sessions = _within(order.limit, places * len(config.agents))
     held = sessions if "simulate" in order.stages else places * len(config.agents)
     pairs = _within(order.limit, _pairs_of(held, config) * len(config.judges))
-    members = sum(len(panel.members) for panel in config.judges)
-    simulation = sessions * (_USER_CALLS + _AGENT_CALLS) * ("simulate" in order.stages)
-    judge_calls = pairs * 2 * members // len(config.judges) * ("judge" in order.stages)
-    satisfaction = _within(order.limit, held) * ("judge" in order.stages)
-    criteria = [item for task in tasks for item in task.checks if item.kind == "llm"]
-    verifier_calls = len(criteria) * held // len(tasks) * ("verify" in order.stages)
+    criteria = sum(item.kind == "llm" for task in tasks for item in task.checks)
+    work = Work(
+        sessions=sessions,
+        pairs=pairs,
+        judge_calls=pairs * 2 * len(config.judge_names()) // len(config.judges),
+        satisfaction_calls=_within(order.limit, held),
+        verifier_calls=criteria * held // len(tasks),
+    )
+    return _told(order, work, tasks)
+
+
+def estimate_left(connection: Connection, order: Order) -> dict[str, int]:
+    """As `estimate`, of what the run `order.resume` has not stored yet; failed calls count as done."""
+    config = order.config
+    run = ask.run_named(connection, str(order.resume))
+    by_gate = waiting.judged_by_gate(connection, run.run_id)
+    if run.kind == "import":
+        tasks: list[Task] = []
+        sessions, whole = 0, max((pairs for pairs, _ in by_gate.values()), default=0)
+    else:
+        tasks = _tasks(config)
+        planned = len(tasks) * config.trials * len(config.agents)
+        sessions = _within(order.limit, planned - waiting.count_held(connection, run.run_id))
+        whole = _pairs_of(planned, config)
+    left = {gate: whole - by_gate.get(gate, (0, 0))[1] for gate in gates_of(config)}
+    unasked = len(waiting.unasked_satisfaction(connection, run.run_id, False)) + sessions
+    criteria = sum(item.kind == "llm" for task in tasks for item in task.checks)
+    unverified = waiting.count_unverified(connection, run.run_id, False) + sessions
+    work = Work(
+        sessions=sessions,
+        pairs=_within(order.limit, sum(left.values())),
+        judge_calls=sum(2 * len(panel.members) * left[gate] for gate, panel in gates_of(config).items()),
+        satisfaction_calls=_within(order.limit, unasked),
+        verifier_calls=criteria * unverified // max(len(tasks), 1),
+    )
+    return _told(order, work, tasks)
+
+
+class Work(NamedTuple):
+    """What is to be done by all stages together."""
+
+    sessions: int
+    pairs: int
+    judge_calls: int
+    satisfaction_calls: int
+    verifier_calls: int
+
+
+def _told(order: Order, work: Work, tasks: list[Task]) -> dict[str, int]:
+    """The work of the stages that were asked for, and about how many tokens it takes."""
+    config = order.config
+    simulation = work.sessions * (_USER_CALLS + _AGENT_CALLS) * ("simulate" in order.stages)
+    judge_calls = work.judge_calls * ("judge" in order.stages)
+    satisfaction = work.satisfaction_calls * ("judge" in order.stages)
+    verifier_calls = work.verifier_calls * ("verify" in order.stages)
     policy = max((len(task.domain.policy) for task in tasks), default=0)
     chars = (
         simulation * (policy + _SESSION_CHARS // 2)
@@ -38,14 +96,18 @@ def estimate(order: Order) -> dict[str, int]:
         + satisfaction * (_prompt_chars(config, "satisfaction") + policy + _SESSION_CHARS + _ANSWER_CHARS)
     )
     return {
-        "sessions": sessions,
-        "pairs": pairs,
+        "sessions": work.sessions,
+        "pairs": work.pairs,
         "simulation calls": simulation,
         "judge calls": judge_calls,
         "satisfaction calls": satisfaction,
         "verifier calls": verifier_calls,
         "tokens": chars // _CHARS_A_TOKEN,
     }
+
+
+def _tasks(config: Config) -> list[Task]:
+    return load_tasks([Path(path) for path in config.tasks])
 
 
 def _pairs_of(sessions: int, config: Config) -> int:

@@ -275,7 +275,9 @@ def _fault(item: Any, ours: list[int]) -> str:
     where = list(item["loc"])
     if where[0] == "profiles" and len(where) > 1:
         where[1] = ours[where[1]]
-    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where).lstrip(".")
+    # Of a choice of types pydantic names each as a step of the path: `pairs.literal['all','adjacent']`.
+    steps = [part for part in where if isinstance(part, int) or "[" not in part]
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in steps).lstrip(".")
     kind = item["type"]
     if kind == "extra_forbidden":
         return f"{path}: unknown key{_nearest(str(item['loc'][-1]), _keys_at(item['loc'][:-1]))}"
@@ -284,6 +286,9 @@ def _fault(item: Any, ours: list[int]) -> str:
     if kind == "value_error":
         message = str(item["msg"]).removeprefix("Value error, ")
         return f"{path}: {message}" if path else message
+    if kind == "too_short":
+        least = item["ctx"]["min_length"]
+        return f"{path}: expected {least} or more, found {len(item['input'])}"
     if kind == "string_pattern_mismatch":
         return f"{path}: expected the name of a variable such as JUDGE_KEY, not the key itself"
     shown = "a secret" if path.endswith(("api_key", "api_key_env")) else _shown(item["input"])

@@ -297,3 +297,17 @@ def test_config_when_buckets_cannot_be_read_then_one_line_and_nothing_is_begun(
     config = yaml.safe_load(small(buckets="0,0.2,0.4", near=0.2).read_text(encoding="utf-8"))
     assert config["buckets"] == "0,0.2,0.4"
     assert here("run", "-c", tmp_path / "audit.yaml").code == 0
+
+
+def test_dry_run_when_a_run_is_named_then_only_what_it_lacks_is_counted(
+    here: Any, small: Callable[..., Path]
+) -> None:
+    config = small()
+    assert here("run", "-c", config, "--limit", "4").code == 4
+    part = json.loads(here("--json", "run", "-c", config, "--resume", "latest", "--dry-run").stdout)
+    assert (part["sessions"], part["satisfaction calls"]) == (5, 5)
+    judged = json.loads(here("--json", "sql", "select count(judged_at) as n from audit_pairs").stdout)
+    assert part["pairs"] == 9 - judged[0]["n"]
+    assert here("run", "-c", config).code == 0
+    none = json.loads(here("--json", "run", "-c", config, "--resume", "latest", "--dry-run").stdout)
+    assert set(none.values()) == {0}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from audit.faces.cli import settings_of, shared_options
+from audit.faces.cli import Settings, settings_of, shared_options
 from audit.words.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _stages(ctx: click.Context, stages: tuple[str, ...], options: dict[str, Any]
         limit=options["limit"],
     )
     if options["dry_run"]:
-        _dry_run(order, settings.as_json)
+        _dry_run(order, settings)
         return
     _print_roles(config)
     engine = open_database(settings.db, create=True)
@@ -209,12 +209,21 @@ def _announce(run: "Run", is_new: bool) -> None:
     click.echo(f"{'run' if is_new else 'going on with run'} {run.run_id} ({run.status})", err=True)
 
 
-def _dry_run(order: "Order", as_json: bool) -> None:
+def _dry_run(order: "Order", settings: Settings) -> None:
+    from audit.doors.db import open_database, reading
     from audit.faces.output import print_json
-    from audit.pipeline.estimate import estimate
+    from audit.pipeline.estimate import estimate, estimate_left
 
-    found = estimate(order)
-    if as_json:
+    if order.resume is None:
+        found = estimate(order)
+    else:
+        engine = open_database(settings.db, create=False)
+        try:
+            with reading(engine) as connection:
+                found = estimate_left(connection, order)
+        finally:
+            engine.dispose()
+    if settings.as_json:
         print_json(found)
         return
     for what, count in found.items():
