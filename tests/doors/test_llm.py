@@ -611,6 +611,8 @@ async def test_chat_when_the_environment_has_left_overs_then_they_change_nothing
     sent = " ".join(f"{name}: {value}" for name, value in server.headers[0].items())
     assert "left" not in sent
     assert not {"openai-organization", "openai-project"} & server.headers[0].keys()
+    # Nor is the gateway told of this machine.
+    assert [name for name in server.headers[0] if name.startswith("x-stainless")] == []
 
 
 async def test_chat_when_two_profiles_share_address_and_key_then_they_share_connections() -> None:
