@@ -175,21 +175,31 @@ def answer_counts(connection: Connection, run_id: str, gate: str) -> dict[str, i
 
 
 def cost(connection: Connection, run_id: str, gate: str, *, calls: int) -> dict[str, Any]:
-    """Calls, tokens and price of the gate's pairs; NULL where nothing is known of them."""
+    """Calls, tokens and price of the gate's pairs, as far as they are known; NULL where nothing is.
+
+    `unknown_calls`: of so many calls no gateway told the tokens.
+    """
+    usd = connection.execute(
+        text("select sum(cost_usd) from audit_pairs where run_id = :r and gate = :g"),
+        {"r": run_id, "g": gate},
+    ).scalar()
     found = connection.execute(
         text(
-            "select sum(prompt_tokens), sum(completion_tokens), sum(total_tokens), sum(cost_usd) "
-            "from audit_pairs where run_id = :r and gate = :g"
+            "select sum(judge_logs.prompt_tokens), sum(judge_logs.completion_tokens), "
+            "sum(judge_logs.total_tokens), count(*) - count(judge_logs.total_tokens) "
+            "from audit_pairs inner join judge_logs on judge_logs.pair_id = audit_pairs.pair_id "
+            "where audit_pairs.run_id = :r and audit_pairs.gate = :g and judge_logs.role = 'judge'"
         ),
         {"r": run_id, "g": gate},
     ).one()
     tokens = [None if value is None else int(value) for value in found[:3]]
     return {
         "calls": calls,
+        "unknown_calls": int(found[3]),
         "prompt_tokens": tokens[0],
         "completion_tokens": tokens[1],
         "total_tokens": tokens[2],
-        "usd": found[3],
+        "usd": usd,
     }
 
 

@@ -155,7 +155,10 @@ class Asking:
         logs: list[JudgeLog] = []
         heard: list[list[Heard]] = []
         for number, name in enumerate(panel.members):
-            if number == 1 and panel.escalate == "contested" and not self._contested(heard[0], panel):
+            # Who was asked once has a vote for good: scoring counts every answer that is stored.
+            was_asked = any(profile in panel.members[1:] for profile, _ in pair["attempts"])
+            is_settled = panel.escalate == "contested" and not was_asked
+            if number == 1 and is_settled and not self._contested(heard[0], panel):
                 break
             endpoint = self.live.endpoint(name)
             heard.append([await self._order(pair, sides, endpoint, order, logs) for order in ORDERS])
@@ -252,7 +255,8 @@ class Asking:
 def _read_reply(content: str | None, finish_reason: str | None, order: Order) -> tuple[Heard, Read]:
     verdict = read_verdict(content, GRAMMAR, finish_reason)
     preference = preference_of(verdict.choice, order)
-    scores = (verdict.score_first, verdict.score_second)
+    # A half of what could not be read is no score to average.
+    scores = (None, None) if verdict.choice is None else (verdict.score_first, verdict.score_second)
     score_a, score_b = scores if order == "AB" else (scores[1], scores[0])
     parsed = None if verdict.parsed is None else as_json(verdict.parsed)
     heard = Heard(order, preference or "unreadable", score_a, score_b)

@@ -114,7 +114,7 @@ def _fresh(config: Config, tasks: list[Task], prompts: list[Prompt]) -> Run:
         name=config.name,
         kind="live",
         config_json=as_json(stored),
-        config_hash=_hash([_deciding(public), sorted(task.fingerprint for task in tasks)]),
+        config_hash=_hash([_deciding(public), sorted(map(_identity, tasks))]),
         task_set_hash=_hash(sorted([task.task_id, task.fingerprint] for task in tasks)),
         prompt_set_hash=_hash(sorted(item.prompt_hash for item in prompts)),
         swap_rule=config.swap_rule,
@@ -125,6 +125,11 @@ def _fresh(config: Config, tasks: list[Task], prompts: list[Prompt]) -> Run:
         created_at=clock.now(),
         finished_at=None,
     )
+
+
+def _identity(task: Task) -> list[Any]:
+    """What makes sessions of a task belong together: they are stored under these, and end by these."""
+    return [task.fingerprint, task.task_id, task.category, task.max_turns or 0]
 
 
 def _deciding(public: dict[str, Any]) -> dict[str, Any]:

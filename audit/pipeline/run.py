@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 from audit.doors import ask, store_live, waiting
 from audit.doors.config import keys_of
 from audit.doors.db import reading, writing
+from audit.doors.lease import leased
 from audit.doors.llm import Models, held_keys, reached_at
 from audit.doors.tasks import load_tasks
 from audit.pipeline import planning, recorded
@@ -64,16 +65,28 @@ def run(
     announce(found, is_new)
     if found.kind == "live" and found.status == "complete" and not order.retry_errors:
         return Ran(found, "complete", Meter())
+    with leased(engine, found.run_id):
+        return _work(engine, order, found, tasks, keys, Meter(tell=tell))
+
+
+def _work(
+    engine: Engine,
+    order: Order,
+    found: Run,
+    tasks: list[Task],
+    keys: Mapping[str, str | None],
+    meter: Meter,
+) -> Ran:
+    """The stages of a run that nobody else is at work on."""
     stages = order.stages if found.kind == "live" else RECORDED_STAGES
     _set_status(engine, found, "running")
-    meter = Meter(tell=tell)
     try:
         is_done = asyncio.run(_stages(engine, order._replace(stages=stages), found, tasks, keys, meter))
     except BaseException:
         _set_status(engine, found, "stopped")
         raise
     with writing(engine) as connection:
-        status = settle_status(connection, found, stages, config.max_error_rate)
+        status = settle_status(connection, found, stages, order.config.max_error_rate)
     return Ran(found, status if is_done or status.startswith("too_many") else "stopped", meter)
 
 

@@ -1,6 +1,10 @@
 """What `run` takes: budgets and limits that can be gone on from, dry runs, seeds, names, trials, pairs."""
 
 import json
+import os
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -311,3 +315,36 @@ def test_dry_run_when_a_run_is_named_then_only_what_it_lacks_is_counted(
     assert here("run", "-c", config).code == 0
     none = json.loads(here("--json", "run", "-c", config, "--resume", "latest", "--dry-run").stdout)
     assert set(none.values()) == {0}
+
+
+def test_run_when_another_process_is_at_work_on_it_then_it_says_so_and_no_call_is_made_twice(
+    cli: Any, here: Any, small: Callable[..., Path], gateway: Callable[..., ChatServer], tmp_path: Path
+) -> None:
+    server = gateway(lambda body: Say(body=serve(body), delay=0.1))
+    config = small(server)
+    command = [sys.executable, "-m", "audit", "run", "-c", str(config), "-j", "2"]
+    env = {**os.environ, "REWARD_AUDIT_DB": f"sqlite:///{tmp_path}/audit.db"}
+    first = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while first.poll() is None and server.requests < 10:
+        time.sleep(0.01)
+    second = cli("run", "-c", config)
+    assert first.wait() == 0
+    assert (second.code, second.stderr.splitlines()[-1].split(" on run ")[0]) == (
+        1,
+        "error: another process is at work",
+    )
+    stored = rows(tmp_path / "audit.db", "select count(*) from judge_logs")
+    assert stored == [(server.requests,)]
+
+
+def test_resume_when_only_a_tasks_id_or_category_changed_then_it_is_another_run(
+    here: Any, small: Callable[..., Path], few_tasks: str
+) -> None:
+    config = small()
+    assert here("run", "-c", config, "--limit", "1").code == 4
+    file = Path(few_tasks, "tasks.yaml")
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("category: ", "category: new-", 1), encoding="utf-8")
+    resumed = here("run", "-c", config, "--resume", "latest")
+    assert (resumed.code, "(other are the tasks)" in resumed.stderr) == (1, True)
+    assert "going on" not in here("run", "-c", config, "--limit", "1").stderr
