@@ -310,3 +310,25 @@ def test_verify_when_the_checks_are_wrong_then_it_says_where_and_nothing_changes
     assert (done.code, done.stderr.count("\n")) == (1, 1)
     assert problem in done.stderr
     assert folder.rows("select * from sessions order by session_id") == before
+
+
+@pytest.mark.parametrize("is_live", [True, False])
+def test_judge_when_the_published_airline_pair_is_judged_then_report_and_rows_follow(
+    folder: Folder, gateway: Callable[..., ChatServer], shared: Path, *, is_live: bool
+) -> None:
+    files = [shared / "data" / "tau2" / f"airline.{agent}.json" for agent in ("gpt-4.1", "gpt-4.1-ft")]
+    assert folder("import", "tau2", *files).code == 0
+    server = gateway(answered)
+    config = folder.config(("j", "judge-80"), base_url=server.base_url if is_live else OFFLINE)
+    done = folder("judge", "--run", "latest", "-c", config)
+    assert done.code == 0, done.stderr
+    assert server.requests == (2 * 20 + 40) * is_live
+    assert "Misselection by reward gap" in done.stdout
+    report = json.loads(folder("report", "--json").stdout)
+    assert (report["pairs"]["total"], report["pairs"]["decidable"]) == (20, 9)
+    assert sum(report["pairs"][name] for name in ("correct", "misselected", "inconsistent", "judge_tie")) == 9
+    gaps = [gap for (gap,) in folder.rows("select agent_gap from audit_pairs")]
+    assert gaps == pytest.approx([0.15] * 20)
+    # No model's name, vendor's call id or agent is in what a judge reads.
+    for (request,) in folder.rows("select request_json from judge_logs"):
+        assert "gpt-4.1" not in json.dumps(json.loads(request)["messages"])
