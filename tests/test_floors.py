@@ -35,6 +35,8 @@ DOORS = {
         "doors/troubles.py",
         "doors/lease.py",
         "doors/waiting.py",
+        "doors/counts.py",
+        "doors/matched.py",
         "pipeline/",
         # The type of the database that commands hand on, for the type checker alone.
         "faces/commands/importing.py",

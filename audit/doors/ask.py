@@ -147,15 +147,6 @@ _BOTH_FINISHED = (
 )
 
 
-def is_one_pair_a_task(connection: Connection, run_id: str, gate: str) -> bool:
-    """Is every pair of the gate the only one of its task, so that pairs are independent?"""
-    found = connection.execute(
-        text("select count(*), count(distinct task_id) from audit_pairs where run_id = :r and gate = :g"),
-        {"r": run_id, "g": gate},
-    ).one()
-    return bool(found[0] == found[1])
-
-
 def answer_counts(connection: Connection, run_id: str, gate: str) -> dict[str, int]:
     """parse_status -> number of the calls made for this gate, by whichever judges."""
     # With one gate all the run's answers are its own, and an index alone counts them.

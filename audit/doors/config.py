@@ -37,6 +37,11 @@ def load_config(path: Path, *, judges_only: bool = False) -> tuple[Config, list[
     return config.model_copy(update=changes), _notes(config, found["profiles"])
 
 
+def read_config_file(path: Path) -> Any:
+    """What a config file holds, unchecked. Raises BadFile where it is not there or neither YAML nor JSON."""
+    return _read(path)
+
+
 def keys_of(config: Config, environ: Mapping[str, str] | None = None) -> dict[str, str | None]:
     """Profile name -> its key, from its own variable or its own literal, never from another's.
 

@@ -25,6 +25,12 @@ COMMANDS = {
     "import": ("importing", "Import recorded judgments, sessions or outside rewards as a run."),
     "score": ("scoring", "Settle, bucket and score a run's pairs again; calls nothing."),
     "report": ("reporting", "Show where a run's judge picks the side with the lower reward."),
+    "compare": ("comparing", "Compare two runs pair by pair: did the judge get worse, and what changed?"),
+    "gate": ("comparing", "Hold a run to the thresholds of its config; exit 3 where one is crossed."),
+    "plan": (
+        "comparing",
+        "Say how many pairs, calls and tokens it takes to know a rate, or to see it change.",
+    ),
     "runs": ("looking", "List the runs, newest first."),
     "show": ("looking", "Show one run, pair, session or call by its id."),
     "sql": ("asking", "Ask the database one read-only question in SQL."),
@@ -83,7 +89,7 @@ def shared_options(command: Any) -> Any:
     for decorator in (
         click.option(
             "-v", "--verbose", is_flag=True, expose_value=False, callback=_store("verbose"),
-            help="Show a traceback where something fails.",
+            help="Show more, and a traceback where something fails.",
         ),
         click.option(
             "--json", "as_json", is_flag=True, expose_value=False, callback=_store("as_json"),

@@ -27,6 +27,19 @@ def print_table(table: Table | Text) -> None:
         click.echo(line.rstrip())
 
 
+def titled(title: str) -> Table:
+    """An empty table under its title."""
+    return Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+
+
+def print_part(table: Table, note: str | None = None) -> None:
+    """A table, what is to be said under it, and an empty line."""
+    print_table(table)
+    if note:
+        say(f"({note})")
+    click.echo()
+
+
 def say(text: str) -> None:
     """A paragraph as wide as a table may be; names in it from files cannot drive the terminal."""
     print_table(Text(visible(text)))

@@ -3,11 +3,11 @@
 from typing import Any
 
 import click
-from rich.table import Table
 
-from audit.faces.output import interval, print_table, say, share, shown
-from audit.pipeline.reporting import headline
-from audit.words.names import UNJUDGED
+from audit.faces import report_more
+from audit.faces.output import interval, print_part, say, share, shown, titled
+from audit.pipeline.report_words import headline
+from audit.words.names import UNJUDGED, UNKNOWN_BUCKET
 
 _PAIR_MEANINGS = {
     "correct": "the settled preference is the higher-reward side",
@@ -21,32 +21,38 @@ _PAIR_MEANINGS = {
 }
 
 
-def print_report(found: dict[str, Any]) -> None:
-    """All parts, one after the other."""
+def print_report(found: dict[str, Any], *, is_whole: bool = False) -> None:
+    """All parts, one after the other; `is_whole`: with every row and every cut."""
     run = found["run"]
     say(f"run {run['run_id']}  {shown(run['name'])}")
     gates = len(found["judges"])
     if run["gate"] is not None:
         _gate_and_scale(run, gates)
+    if run["status"] != "complete":
+        say(f"This run is {run['status']}, not complete: what follows is of what there is so far.")
     click.echo()
     say(shown(headline(found)))
     _oddities(found["imported"])
     click.echo()
     _agents(found["agents"])
-    if not found["pairs"]["total"]:
-        return
     if run["gate"] == UNJUDGED:
         pairs = found["pairs"]
         decidable, equal, unknown = pairs["decidable"], pairs["reward_tie"], pairs["unverified"]
         say(f"{decidable:,} are decidable, {equal:,} have equal rewards, of {unknown:,} a reward is unknown.")
-        return
-    _pairs(found)
-    _buckets(found)
-    _position(found)
-    _groups("category", "By category", found["categories"])
-    if gates > 1:
-        _groups("gate", "By judge (--gate shows one whole)", found["judges"])
-    _answers(found)
+        click.echo()
+    elif found["pairs"]["total"]:
+        report_more.agent_pairs(found, is_whole=is_whole)
+        _pairs(found)
+        _buckets(found, is_whole=is_whole)
+        report_more.error_curve(found)
+        report_more.position(found)
+    report_more.satisfaction(found, is_whole=is_whole)
+    if found["pairs"]["total"] and run["gate"] != UNJUDGED:
+        _groups("category", "By category", found["categories"])
+        if gates > 1:
+            _groups("gate", "By judge (--gate shows one whole)", found["judges"])
+        _answers(found)
+    _notes(found)
 
 
 def _gate_and_scale(run: dict[str, Any], gates: int) -> None:
@@ -71,7 +77,7 @@ def _agents(agents: list[dict[str, Any]]) -> None:
         return
     most = max(len(agent["pass_hat_k"] or {}) for agent in agents)
     powers = [str(k) for k in range(1, most + 1)][:4]
-    table = _table("Agents: mean verified reward, and pass^k (all of k trials succeed)")
+    table = titled("Agents: mean verified reward, pass^k")
     table.add_column("agent", overflow="fold", max_width=26)
     table.add_column("sessions", justify="right", no_wrap=True)
     table.add_column("mean", justify="right", no_wrap=True)
@@ -87,7 +93,7 @@ def _agents(agents: list[dict[str, Any]]) -> None:
             "" if agent["low"] is None else f"{agent['low']:.3f}-{agent['high']:.3f}",
             *(_places(passed.get(k)) for k in powers),
         )
-    _print(table)
+    print_part(table)
 
 
 def _places(value: float | None) -> str:
@@ -96,31 +102,33 @@ def _places(value: float | None) -> str:
 
 def _pairs(found: dict[str, Any]) -> None:
     pairs = found["pairs"]
-    table = _table(f"{pairs['total']:,} pairs, {pairs['decidable']:,} of them decidable")
+    table = titled(f"{pairs['total']:,} pairs, {pairs['decidable']:,} of them decidable")
     table.add_column("outcome")
     table.add_column("pairs", justify="right", no_wrap=True)
     table.add_column("meaning", style="dim")
     for outcome, meaning in _PAIR_MEANINGS.items():
         if pairs[outcome] or outcome in ("correct", "misselected"):
             table.add_row(outcome, f"{pairs[outcome]:,}", meaning)
-    _print(table)
+    print_part(table)
     rates = found["rates"]
-    table = _table("Rates, with their 95% intervals in %")
+    table = titled("Rates, with their 95% intervals in %")
     table.add_column("rate", no_wrap=True)
     table.add_column("k/n", justify="right")
-    table.add_column("95%", justify="right")
+    table.add_column("95%", justify="right", no_wrap=True)
     table.add_column("of", style="dim")
     for name, denominator in (
         ("accuracy", "all decidable pairs"),
         ("misselected_of_decidable", "all decidable pairs"),
-        ("misselected_of_decided", "decidable pairs with a verdict for a side"),
+        ("misselected_of_decided", "those with a verdict for a side"),
+        ("error_calls", "all calls of the judge"),
     ):
         table.add_row(name, share(rates[name]), interval(rates[name]), denominator)
-    _print(table, note=rates["accuracy"].get("why"))
+    method, clusters = (rates["accuracy"][key] for key in ("method", "clusters"))
+    print_part(table, note=method and f"95%: {method} over {clusters:,} task{'' if clusters == 1 else 's'}")
 
 
-def _buckets(found: dict[str, Any]) -> None:
-    table = _table("Misselection by reward gap")
+def _buckets(found: dict[str, Any], *, is_whole: bool) -> None:
+    table = titled("Misselection by reward gap")
     table.add_column("gap", overflow="fold")
     table.add_column("", style="dim")
     table.add_column("pairs", justify="right", no_wrap=True)
@@ -128,93 +136,90 @@ def _buckets(found: dict[str, Any]) -> None:
     table.add_column("misselected\nof decided", justify="right")
     table.add_column("95% of\ndecided", justify="right", no_wrap=True)
     table.add_column("un-\ndecided", justify="right", no_wrap=True)
-    for bucket in found["gap_buckets"]:
-        if bucket["label"] == "unknown" and not bucket["pairs"]:
+    for row in _bucket_rows(found):
+        if row is None:
+            table.add_section()
             continue
-        near = {1: "near", 0: "wide"}.get(bucket["is_near"], "")
-        table.add_row(*_bucket_cells(bucket["label"], near, bucket))
-    table.add_section()
-    for kind in ("near", "wide"):
-        table.add_row(*_bucket_cells("all", kind, found["near_vs_wide"][kind]))
-    _print(table)
+        label, kind, bucket = row
+        decided = bucket["misselected_of_decided"]
+        table.add_row(
+            label,
+            kind,
+            f"{bucket['pairs']:,}",
+            share(bucket["misselected_of_decidable"]),
+            share(decided),
+            interval(decided),
+            f"{bucket['undecided']:,}",
+        )
+    print_part(table)
+    if is_whole:
+        _bucket_intervals(found)
 
 
-def _bucket_cells(label: str, kind: str, bucket: dict[str, Any]) -> tuple[str, ...]:
-    decided = bucket["misselected_of_decided"]
-    return (
-        label,
-        kind,
-        f"{bucket['pairs']:,}",
-        share(bucket["misselected_of_decidable"]),
-        share(decided),
-        interval(decided),
-        f"{bucket['undecided']:,}",
-    )
+def _bucket_intervals(found: dict[str, Any]) -> None:
+    table = titled("The same, all decidable pairs and consistency with their 95% intervals in %")
+    table.add_column("gap", overflow="fold")
+    table.add_column("", style="dim")
+    for name in ("misselected\nof decidable", "95%", "consistent", "95%"):
+        table.add_column(name, justify="right")
+    for row in _bucket_rows(found):
+        if row is None:
+            table.add_section()
+            continue
+        label, kind, bucket = row
+        rates = bucket["misselected_of_decidable"], bucket["consistent"]
+        table.add_row(label, kind, *(cell for rate in rates for cell in (share(rate), interval(rate))))
+    print_part(table)
 
 
-def _position(found: dict[str, Any]) -> None:
-    position = found["position"]
-    if position is None:
-        say(f"Position: {found['why']['position']}.")
-        click.echo()
-        return
-    table = _table(f"Position, over {position['both_read']:,} pairs with both orders read")
-    table.add_column("measure")
-    table.add_column("value", justify="right")
-    table.add_column("meaning", style="dim")
-    p_value = position["mcnemar_p"]
-    for name, value, meaning in (
-        ("consistent", share(position["consistent"]), "both orders say the same of the sides"),
-        ("primacy", f"{position['primacy']:,}", "pairs that lean to what stands first"),
-        ("recency", f"{position['recency']:,}", "pairs that lean to what stands second"),
-        ("fairness", shown(position["preference_fairness"]), "(recency - primacy) / pairs; 0 is fair"),
-        ("first_share", share(position["first_share"]), "first, among answers for a side"),
-        ("mcnemar_p", "-" if p_value is None else f"{p_value:.2g}", "primacy against recency"),
-    ):
-        table.add_row(name, value, meaning)
-    _print(table)
+def _bucket_rows(found: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]] | None]:
+    """(label, near or wide, bucket); NULL where the single ones end."""
+    rows: list[tuple[str, str, dict[str, Any]] | None] = [
+        (bucket["label"], {1: "near", 0: "wide"}.get(bucket["is_near"], ""), bucket)
+        for bucket in found["gap_buckets"]
+        if bucket["label"] != UNKNOWN_BUCKET or bucket["pairs"]
+    ]
+    return [*rows, None, *(("all", kind, found["near_vs_wide"][kind]) for kind in ("near", "wide"))]
 
 
 def _groups(key: str, title: str, groups: list[dict[str, Any]]) -> None:
     if len(groups) == 1 and groups[0][key] is None:
         return
-    table = _table(title)
+    table = titled(title)
     table.add_column(key, overflow="fold", max_width=26)
     table.add_column("pairs", justify="right", no_wrap=True)
-    table.add_column("correct", justify="right")
-    table.add_column("misselected\nof decidable", justify="right")
-    table.add_column("of\ndecided", justify="right")
-    table.add_column("consis-\ntent", justify="right")
+    table.add_column("correct of\ndecidable", justify="right")
+    table.add_column("misselected\nof decided", justify="right")
+    table.add_column("95% of\ndecided", justify="right", no_wrap=True)
+    table.add_column("consis-\ntent", justify="right", no_wrap=True)
     for group in groups:
         table.add_row(
             shown(group[key]),
             f"{group['pairs']['total']:,}",
             share(group["accuracy"]),
-            share(group["misselected_of_decidable"]),
-            _percent(group["misselected_of_decided"]),
-            _percent(group["consistent"]),
+            share(group["misselected_of_decided"]),
+            interval(group["misselected_of_decided"]),
+            report_more.percent(group["consistent"]["value"]),
         )
-    _print(table)
+    print_part(table)
 
 
 def _answers(found: dict[str, Any]) -> None:
-    answers = found["answers"]
+    answers, cost = found["answers"], found["cost"]
     parts = [f"{count:,} {status}" for status, count in answers.items() if status != "total" and count]
     say(f"{answers['total']:,} answers of the judge: {', '.join(parts) or 'none'}")
-    tokens = found["cost"]["total_tokens"]
-    say(f"tokens: {'unknown' if tokens is None else f'{tokens:,}'}")
+    tokens = cost["total_tokens"]
+    price = "" if cost["usd"] is None else f", {cost['usd']:.2f} USD"
+    say(f"tokens: {'unknown' if tokens is None else f'{tokens:,}'}{price}")
+    others = {role: calls for role, calls in cost["run_calls"].items() if role != "judge"}
+    if others:
+        calls = ", ".join(f"{count:,} {role}" for role, count in sorted(others.items()))
+        spent = "unknown" if cost["agents_tokens"] is None else f"{cost['agents_tokens']:,}"
+        say(f"other calls of the run: {calls}; agents' tokens: {spent}")
 
 
-def _percent(rate: dict[str, Any]) -> str:
-    return "-" if rate["value"] is None else f"{rate['value']:.1%}"
-
-
-def _table(title: str) -> Table:
-    return Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-
-
-def _print(table: Table, note: str | None = None) -> None:
-    print_table(table)
-    if note:
-        say(f"({note})")
-    click.echo()
+def _notes(found: dict[str, Any]) -> None:
+    if found["notes"]:
+        click.echo()
+    for note in found["notes"]:
+        say(shown(f"Note: {note}"))

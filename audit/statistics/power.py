@@ -37,6 +37,17 @@ def smallest_change(
     return _reach(power) * math.sqrt(_variance(omega2, noise_a, noise_b) / n)
 
 
+def smallest_seen(low: float | None, high: float | None) -> float | None:
+    """The smallest effect that a measurement with this 95% interval shows with a power of 80%.
+
+    (1.96 + 0.84) x the standard error, which is half the interval over 1.96: `smallest_change` of what was
+    measured. NULL without an interval.
+    """
+    if low is None or high is None:
+        return None
+    return smallest_change(1, ((high - low) / 2 / Z95) ** 2)
+
+
 def change_variance(discordant: float, change: float = 0.0) -> float:
     """omega^2 of paired yes/no answers: the share that differ between the runs, less the squared change.
 

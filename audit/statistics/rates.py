@@ -7,26 +7,10 @@ A rate is a plain mapping, so that it goes into JSON as it is:
 from collections.abc import Mapping
 from typing import Any
 
-from audit.statistics.arrays import counted
-from audit.statistics.intervals import WILSON, share_interval, wilson
+from audit.statistics.arrays import aligned, counted, grouped
+from audit.statistics.intervals import share_interval
 
 Rate = dict[str, Any]
-_CLUSTERED = "pairs of one task are not independent: no plain interval holds"
-
-
-def rate(k: int, n: int, *, independent: bool, clusters: int | None = None, why: str = _CLUSTERED) -> Rate:
-    """k of n with a 95% Wilson score interval.
-
-    The interval is for independent trials: where they are not, `low` and `high` are NULL and `why` tells the
-    reason. `clusters`: how many independent groups the n fall into, where that is known.
-    """
-    result: Rate = {"k": k, "n": n, "value": k / n if n else None, "low": None, "high": None, "method": None}
-    if not n:
-        return result | {"clusters": 0}
-    if not independent:
-        return result | {"clusters": clusters, "why": why}
-    low, high = wilson(k, n)
-    return result | {"low": low, "high": high, "method": WILSON, "clusters": n}
 
 
 def clustered_rate(k: Any, n: Any) -> Rate:
@@ -49,26 +33,16 @@ def clustered_rate(k: Any, n: Any) -> Rate:
     }
 
 
-def pair_rates(counts: Mapping[str, int], *, independent: bool) -> dict[str, Rate]:
-    """The rates of a group from its counts `decidable, correct, misselected, both_read, consistent`.
-
-    `independent`: is every pair of the group the only one of its task?
-    """
-    decided = counts["correct"] + counts["misselected"]
-
-    def over(k: int, n: int) -> Rate:
-        return rate(k, n, independent=independent)
-
-    return {
-        "accuracy": over(counts["correct"], counts["decidable"]),
-        "misselected_of_decidable": over(counts["misselected"], counts["decidable"]),
-        "misselected_of_decided": over(counts["misselected"], decided),
-        "consistent": over(counts["consistent"], counts["both_read"]),
-    }
+def clustered_rate_of_groups(cluster: Any, k: Any, n: Any, counts: Any) -> Rate:
+    """As `clustered_rate`, for groups: k_i of n_i in cluster_i, of those alone where counts_i is true."""
+    part, whole, kept = aligned(k, n, counts)
+    return clustered_rate(*grouped(cluster, part * kept, whole * kept))
 
 
 def clustered_pair_rates(counts: Mapping[str, Any]) -> dict[str, Rate]:
-    """As `pair_rates`, each count a row with one number a cluster, and each rate with its interval."""
+    """The rates of a group from its counts `decidable, correct, misselected, both_read, consistent`, each a
+    row with one number a cluster.
+    """
     correct, misselected = (counted(counts[name], counts["decidable"]) for name in ("correct", "misselected"))
     decided = correct[0] + misselected[0]
     return {

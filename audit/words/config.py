@@ -13,10 +13,11 @@ from pydantic import (
     SecretStr,
     ValidationError,
     field_validator,
+    model_validator,
 )
 
 from audit.words.errors import BadFile
-from audit.words.names import SUCCESS_AT, GapScope, GapSource
+from audit.words.names import METRICS, SUCCESS_AT, GapScope, GapSource
 
 _Name = TypeVar("_Name", str, tuple[str, ...])
 KNOWN_ROLES = ("simulated_user", "agent", "llm_judge")
@@ -71,11 +72,27 @@ class Panel(_Strict):
 
 
 class Threshold(_Strict):
-    """One limit of the command `gate`: by the value itself or a bound of its interval."""
+    """One limit of the command `gate`: by the value itself or a bound of its interval.
+
+    `on_unknown`: what it means that a run has too few pairs to tell.
+    """
 
     max: float | None = None
     min: float | None = None
     by: Literal["value", "lower", "upper"] = "value"
+    on_unknown: Literal["pass", "fail"] = "fail"
+
+    @model_validator(mode="after")
+    def _has_a_limit(self) -> "Threshold":
+        if self.max is None and self.min is None:
+            raise ValueError("expected max or min")
+        return self
+
+
+class _Gate(_Strict):
+    """A config's thresholds alone."""
+
+    gate: dict[str, Threshold]
 
 
 class Budget(_Strict):
@@ -180,12 +197,34 @@ def check_config(found: Any, file: str, *, judges_only: bool = False) -> Config:
         config = Config.model_validate(wanted)
     except ValidationError as error:
         faults = [_fault(item, ours) for item in error.errors(include_url=False)]
-    faults += _name_faults(found)
+    faults += _name_faults(found) + _metric_faults(found.get("gate"))
     if not judges_only:
         faults += _simulation_faults(found)
     if config is None or faults:
         raise BadFile(file, "", "; ".join(faults))
     return config
+
+
+def check_thresholds(found: Any, file: str) -> dict[str, Threshold]:
+    """The limits under `gate` of a config, whatever else it says. Raises BadFile with every fault."""
+    if not isinstance(found, dict) or not isinstance(found.get("gate"), dict) or not found["gate"]:
+        raise BadFile(file, "", "no thresholds: write e.g. gate: {near.misselected_of_decided: {max: 0.25}}")
+    faults = _metric_faults(found["gate"])
+    limits: dict[str, Threshold] = {}
+    try:
+        limits = _Gate.model_validate({"gate": found["gate"]}).gate
+    except ValidationError as error:
+        faults += [_fault(item, []) for item in error.errors(include_url=False)]
+    if faults:
+        raise BadFile(file, "", "; ".join(faults))
+    return limits
+
+
+def _metric_faults(gate: object) -> list[str]:
+    names = [name for name in gate if isinstance(name, str)] if isinstance(gate, dict) else []
+    return [
+        f"gate: there is no figure {name!r}{_nearest(name, METRICS)}" for name in names if name not in METRICS
+    ]
 
 
 def is_foreign(profile: object) -> bool:

@@ -43,3 +43,27 @@ UNJUDGED = "unjudged"
 TOLERANCE = 1e-9
 # A graded session counts as a success from here on.
 SUCCESS_AT = 1 - 1e-6
+# What the command `gate` can hold to a limit; in `report --json` and `compare --json` the same names.
+METRICS = (
+    "accuracy",
+    "misselected_of_decidable",
+    "misselected_of_decided",
+    "near.misselected_of_decidable",
+    "near.misselected_of_decided",
+    "near.consistent",
+    "wide.misselected_of_decidable",
+    "wide.misselected_of_decided",
+    "wide.consistent",
+    "agent_pairs.near",
+    "agent_pairs.wide",
+    "position.consistent",
+    "position.first_share",
+    "position.preference_fairness",
+    "satisfied_failed",
+    "base_failure",
+    "error_calls",
+    "gap_at_25",
+    "gap_at_10",
+    "gap_at_5",
+    "drift",
+)

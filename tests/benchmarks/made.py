@@ -64,10 +64,10 @@ def draw(number: int) -> Drawn:
     task, which = divmod(number, len(AGENT_PAIRS))
     agent_a, agent_b = AGENT_PAIRS[which]
     success_a, success_b = _succeeds(task, agent_a), _succeeds(task, agent_b)
-    better = success_a - success_b or (1 if _chance(number, 5) < 0.5 else -1)
-    if _chance(number, 7) < 0.15:
+    better = success_a - success_b or (1 if chance(number, 5) < 0.5 else -1)
+    if chance(number, 7) < 0.15:
         better = -better  # a judge that is wrong in both orders: a misselected pair
-    choices = (_choice(number, "AB", better), _choice(number, "BA", better))
+    choices = (choice(number, "AB", better), choice(number, "BA", better))
     return Drawn(number, task, agent_a, agent_b, success_a, success_b, choices)
 
 
@@ -75,7 +75,7 @@ def rows(pairs: int, batch: int = 1000) -> Iterator[tuple[list[Pair], list[Judge
     """Rows for the store, a batch of pairs with the two calls of each: what an import would have made."""
     for start in range(0, pairs, batch):
         drawn = [draw(number) for number in range(start, min(start + batch, pairs))]
-        stored = [_rows(pair) for pair in drawn]
+        stored = [rows_of(pair) for pair in drawn]
         yield [pair for pair, _ in stored], [log for _, logs in stored for log in logs]
 
 
@@ -111,7 +111,7 @@ def _line(drawn: Drawn, with_agents: bool) -> dict[str, Any]:
     return line
 
 
-def _rows(drawn: Drawn) -> tuple[Pair, list[JudgeLog]]:
+def rows_of(drawn: Drawn) -> tuple[Pair, list[JudgeLog]]:
     pair_id = f"benchmrk-p{drawn.number + 1:07d}"
     answers = tuple(RawAnswer(order, reply(drawn, order)) for order in ORDERS)
     judgments = [_judgment(order, choice) for order, choice in zip(ORDERS, drawn.choices, strict=True)]
@@ -145,9 +145,9 @@ def _judgment(order: Order, choice: Choice | None) -> Judgment:
     )
 
 
-def _choice(number: int, order: Order, better: int) -> Choice | None:
+def choice(number: int, order: Order, better: int) -> Choice | None:
     """The better side three times in four, else what stands first; now and then a tie, or no verdict."""
-    luck = _chance(number, 11 if order == "AB" else 13)
+    luck = chance(number, 11 if order == "AB" else 13)
     if luck < 0.01:
         return None
     if luck < 0.05:
@@ -158,14 +158,14 @@ def _choice(number: int, order: Order, better: int) -> Choice | None:
 
 
 def _succeeds(task: int, agent: int) -> int:
-    return int(_chance(task * len(AGENTS) + agent, 3) < _rate(agent))
+    return int(chance(task * len(AGENTS) + agent, 3) < _rate(agent))
 
 
 def _rate(agent: int) -> float:
     return 0.3 + 0.02 * agent
 
 
-def _chance(number: int, salt: int) -> float:
+def chance(number: int, salt: int) -> float:
     """A number from 0 to 1 that looks like chance and is not (the mixing steps of MurmurHash3)."""
     mixed = (number * 0x9E3779B1 + salt * 0x85EBCA77) & 0xFFFFFFFF
     mixed = ((mixed ^ (mixed >> 16)) * 0x85EBCA6B) & 0xFFFFFFFF

@@ -20,6 +20,7 @@ TINY = ["--pairs", "2000", "--no-limits"]
         ("import_jsonl.py", ["--agents"], {"rows_per_second", "peak_mb"}),
         ("import_jsonl.py", ["--memory-only"], {"peak_mb"}),
         ("bucket_view.py", ["--rounds", "1"], {"of_case", "faster_than_pandas", "peak_mb"}),
+        ("report_size.py", ["--rounds", "1"], {"of_reading", "peak_mb"}),
         ("startup.py", ["--rounds", "1"], {"help_seconds"}),
         ("llm_cpu.py", ["--pairs", "50", "--rounds", "1"], {"of_bare_post", "of_create"}),
         (

@@ -165,7 +165,7 @@ USAGE = {
     ),
     "buckets that overlap": (["score", "--buckets", "[0,2] (1,3]"], "Error: Invalid value for --buckets: "),
     "two ways to print": (["sql", "select 1", "--csv", "--json"], "Error: --csv or --json, not both\n"),
-    "unknown view": (["views", "nope"], "Error: Invalid value for VIEW: 'nope' is none of flagged_pairs, "),
+    "unknown view": (["views", "nope"], "Error: Invalid value for VIEW: 'nope' is none of agent_pairs, "),
     "export without a file": (["export", "pairs"], "Error: Missing option '-o' / '--output'.\n"),
 }  # fmt: skip
 

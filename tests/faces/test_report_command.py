@@ -13,6 +13,7 @@ from audit.doors import db
 from audit.faces.report_text import print_report
 from audit.pipeline.importing import Wish, import_file
 from audit.pipeline.reporting import headline, report
+from audit.statistics.intervals import wilson
 from audit.verbs.gaps import buckets_from_text
 from audit.words.errors import BadRequest
 
@@ -87,10 +88,17 @@ def test_report_when_in_json_then_its_keys_are_the_agreed_ones(example: dict[str
         "cost",
         "agents",
         "imported",
+        "agent_pairs",
+        "near_minus_wide",
+        "error_curve",
+        "satisfaction",
+        "why",
+        "notes",
     }
+    assert example["why"] == {"satisfaction": "no session holds a satisfaction"}
     assert list(example["run"]) == [
         "run_id", "name", "kind", "gate", "swap_rule", "gap_source", "gap_scope", "bucket_set", "config_hash",
-        "task_set_hash", "prompt_set_hash",
+        "task_set_hash", "prompt_set_hash", "status", "created_at",
     ]  # fmt: skip
     assert list(example["pairs"]) == ["total", "decidable", *COUNTS, "reward_tie", "unverified"]
     assert list(example["answers"]) == [
@@ -109,7 +117,9 @@ def test_report_when_in_json_then_its_keys_are_the_agreed_ones(example: dict[str
     assert {
         "consistent", "primacy", "recency", "preference_fairness", "first_share", "mcnemar_p",
     } <= example["position"].keys()  # fmt: skip
-    assert list(example["cost"]) == ["calls", "prompt_tokens", "completion_tokens", "total_tokens", "usd"]
+    assert list(example["cost"]) == [
+        "calls", "prompt_tokens", "completion_tokens", "total_tokens", "usd", "run_calls", "agents_tokens",
+    ]  # fmt: skip
 
 
 def test_rates_when_in_the_report_then_each_has_all_its_keys_and_is_a_share(
@@ -126,16 +136,19 @@ def test_rates_when_in_the_report_then_each_has_all_its_keys_and_is_a_share(
                 assert 0 <= rate["low"] <= rate["value"] <= rate["high"] <= 1, path
 
 
-def test_intervals_when_pairs_share_tasks_then_there_are_none(
+def test_intervals_when_pairs_share_tasks_then_they_are_of_tasks_and_wider_than_plain_ones(
     example: dict[str, Any], single: dict[str, Any]
 ) -> None:
-    shared = {path for path, rate in rates(example) if rate["low"] is not None}
-    own = {path for path, rate in rates(single) if rate["low"] is not None}
-
-    assert shared == set()
-    assert {".rates.accuracy", ".rates.misselected_of_decided", ".judges.0.consistent"} <= own
-    # Two answers of one pair are never independent.
-    assert own.isdisjoint({".rates.error_calls", ".position.first_share"})
+    for found in (example, single):
+        assert [path for path, rate in rates(found) if rate["n"] and rate["low"] is None] == []
+    shared = example["rates"]["misselected_of_decided"]
+    assert (shared["method"], shared["clusters"]) == ("cluster_wilson_t", 36)
+    plain = wilson(shared["k"], shared["n"])
+    assert shared["low"] < plain[0] < plain[1] < shared["high"]
+    # Alone in their tasks pairs are independent; two answers of one pair never are.
+    assert single["rates"]["accuracy"]["method"] == "wilson"
+    assert single["position"]["first_share"]["method"] == "cluster_wilson_t"
+    assert single["rates"]["error_calls"]["clusters"] == 9
 
 
 def test_counts_when_added_up_then_they_are_the_whole(
@@ -183,10 +196,14 @@ def test_report_when_run_as_a_command_then_json_is_the_same_and_text_fits_80_col
     assert piped_json["pairs"]["total"] == 540
     assert max(map(columns_of, text.stdout.splitlines())) <= 80
     assert "\x1b" not in text.stdout
+    whole = cli("report", "-v")
+    assert (whole.code, max(map(columns_of, whole.stdout.splitlines())) <= 80) == (0, True)
+    assert len(whole.stdout) > len(text.stdout) + 500
+    assert "All agent pairs" in whole.stdout
     for shown in ("42/534 7.9%", "42/402 10.4%", "25/88 28.4%", "17/314 5.4%", "406/531 76.5%"):
         assert shown in text.stdout
     assert headline(piped_json) in " ".join(text.stdout.split())
-    assert "(pairs of one task are not independent: no plain interval holds)" in text.stdout
+    assert "(95%: cluster_wilson_t over 36 tasks)" in text.stdout
 
 
 def test_report_when_counts_are_in_the_millions_then_no_figure_is_cut(
@@ -305,10 +322,13 @@ def test_report_when_a_run_has_two_judges_then_each_is_counted_alone(sqlite_url:
 
     assert (first["run"]["gate"], first["pairs"]["correct"], first["answers"]["recorded"]) == ("alone", 4, 8)
     assert (second["pairs"]["misselected"], second["answers"]["recorded"]) == (2, 4)
-    # Whichever is shown, only the judge whose pairs are one a task has an interval.
+    # Whichever is shown, only the judge whose pairs are one a task has a plain interval.
     for found in (first, second):
         assert [judge["gate"] for judge in found["judges"]] == ["alone", "sharing"]
-        assert [judge["accuracy"]["method"] for judge in found["judges"]] == ["wilson", None]
+        assert [judge["accuracy"]["method"] for judge in found["judges"]] == [
+            "wilson",
+            "wilson_on_clusters",
+        ]
 
 
 @pytest.mark.parametrize(

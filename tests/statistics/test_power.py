@@ -13,6 +13,7 @@ from audit.statistics.power import (
     pairs_for_precision,
     pairs_to_see_change,
     smallest_change,
+    smallest_seen,
 )
 
 
@@ -95,3 +96,13 @@ def test_smoothing_when_rows_have_their_rates_then_it_is_their_mean(sets: list[t
     each = [e for n, e in sets for _ in range(n)]
 
     assert found == (pytest.approx(sum(each) / len(each)) if each else None)
+
+
+def test_smallest_seen_when_an_interval_is_given_then_it_is_the_smallest_change_of_its_standard_error() -> (
+    None
+):
+    # A mean of 400 differences with variance 0.25: se .025, the interval -+ 1.96 x .025.
+    half = 1.959963984540054 * 0.025
+    assert smallest_seen(0.1 - half, 0.1 + half) == pytest.approx(smallest_change(400, 0.25))
+    assert smallest_seen(0.1 - half, 0.1 + half) == pytest.approx(2.8016 * 0.025, rel=1e-4)
+    assert smallest_seen(None, 0.3) is None

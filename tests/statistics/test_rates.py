@@ -5,7 +5,7 @@ from scipy.stats import binomtest
 
 from audit.statistics.agreement import mcnemar_p
 from audit.statistics.intervals import wilson
-from audit.statistics.rates import pair_rates, rate
+from audit.statistics.rates import clustered_pair_rates, clustered_rate
 
 RATE_KEYS = {"k", "n", "value", "low", "high", "method", "clusters"}
 
@@ -24,7 +24,7 @@ RATE_KEYS = {"k", "n", "value", "low", "high", "method", "clusters"}
 def test_interval_when_trials_are_independent_then_it_is_wilsons(
     k: int, n: int, low: float, high: float
 ) -> None:
-    found = rate(k, n, independent=True)
+    found = clustered_rate([1] * k + [0] * (n - k), [1] * n)
 
     assert (round(found["low"], 3), round(found["high"], 3)) == (low, high)
     assert found == {
@@ -46,24 +46,9 @@ def test_interval_when_compared_with_scipy_then_they_agree(k: int, n: int) -> No
     assert 0 <= wilson(k, n)[0] <= k / n <= wilson(k, n)[1] <= 1
 
 
-def test_interval_when_pairs_share_tasks_then_there_is_none_and_it_says_why() -> None:
-    assert rate(23, 40, independent=False, clusters=8) == {
-        "k": 23,
-        "n": 40,
-        "value": 23 / 40,
-        "low": None,
-        "high": None,
-        "method": None,
-        "clusters": 8,
-        "why": "pairs of one task are not independent: no plain interval holds",
-    }
-
-
-@pytest.mark.parametrize("independent", [True, False])
-def test_rate_when_there_is_nothing_to_count_then_its_value_is_null_and_not_zero(independent: bool) -> None:
-    found = rate(0, 0, independent=independent, clusters=3)
-
-    assert found == {
+@pytest.mark.parametrize("clusters", [0, 3])
+def test_rate_when_there_is_nothing_to_count_then_its_value_is_null_and_not_zero(clusters: int) -> None:
+    assert clustered_rate([0] * clusters, [0] * clusters) == {
         "k": 0, "n": 0, "value": None, "low": None, "high": None, "method": None, "clusters": 0,
     }  # fmt: skip
 
@@ -91,11 +76,17 @@ def test_mcnemar_when_no_pair_leans_either_way_then_there_is_nothing_to_test() -
     assert mcnemar_p(0, 0) is None
 
 
-COUNTS = {"decidable": 40, "correct": 20, "misselected": 5, "both_read": 44, "consistent": 30}
+COUNTS = {
+    "decidable": [30, 10],
+    "correct": [15, 5],
+    "misselected": [3, 2],
+    "both_read": [30, 14],
+    "consistent": [20, 10],
+}
 
 
 def test_rates_of_a_group_when_counted_then_each_names_its_own_denominator() -> None:
-    rates = pair_rates(COUNTS, independent=True)
+    rates = clustered_pair_rates(COUNTS)
 
     assert {name: (found["k"], found["n"]) for name, found in rates.items()} == {
         "accuracy": (20, 40),
@@ -104,9 +95,3 @@ def test_rates_of_a_group_when_counted_then_each_names_its_own_denominator() -> 
         "consistent": (30, 44),
     }
     assert all(found.keys() == RATE_KEYS for found in rates.values())
-
-
-def test_rates_of_a_group_when_pairs_share_tasks_then_none_has_an_interval() -> None:
-    for found in pair_rates(COUNTS, independent=False).values():
-        assert found.keys() == RATE_KEYS | {"why"}
-        assert (found["low"], found["high"], found["method"]) == (None, None, None)

@@ -15,7 +15,8 @@ def report_command(ctx: click.Context, run: str, gate: str | None) -> None:
     """Show where a run's judge picks the side with the lower reward.
 
     Each rate names its denominator: all decidable pairs (both rewards known and different), or the decided
-    ones among them (the judge's settled preference names a side). With --json every figure, for scripts.
+    ones among them (the judge's settled preference names a side). With -v every agent pair and every
+    interval, with --json every figure, for scripts.
     """
     from audit.doors.db import open_database
     from audit.faces.output import print_json
@@ -31,4 +32,4 @@ def report_command(ctx: click.Context, run: str, gate: str | None) -> None:
     if settings.as_json:
         print_json(found)
     else:
-        print_report(found)
+        print_report(found, is_whole=settings.verbose)
