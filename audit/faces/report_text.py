@@ -210,7 +210,8 @@ def _answers(found: dict[str, Any]) -> None:
     say(f"{answers['total']:,} answers of the judge: {', '.join(parts) or 'none'}")
     tokens = cost["total_tokens"]
     price = "" if cost["usd"] is None else f", {cost['usd']:.2f} USD"
-    say(f"tokens: {'unknown' if tokens is None else f'{tokens:,}'}{price}")
+    unknown = f", unknown for {cost['unknown_calls']:,} calls" if tokens and cost["unknown_calls"] else ""
+    say(f"tokens: {'unknown' if tokens is None else f'{tokens:,}'}{unknown}{price}")
     others = {role: calls for role, calls in cost["run_calls"].items() if role != "judge"}
     if others:
         calls = ", ".join(f"{count:,} {role}" for role, count in sorted(others.items()))

@@ -112,7 +112,8 @@ def _imported(run: Run) -> dict[str, int] | None:
 
 def _cost(connection: Connection, run: Run, gate: str | None, calls: int) -> dict[str, Any]:
     """Of the gate's pairs; beside it the calls of every role in the whole run, and the agents' tokens."""
-    none = {"calls": 0, "prompt_tokens": None, "completion_tokens": None, "total_tokens": None, "usd": None}
+    unknown = dict.fromkeys(("prompt_tokens", "completion_tokens", "total_tokens", "usd"))
+    none = {"calls": 0, "unknown_calls": 0} | unknown
     found = none if gate is None else ask.cost(connection, run.run_id, gate, calls=calls)
     return found | {
         "run_calls": counts.calls_by_role(connection, run.run_id),

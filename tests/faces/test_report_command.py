@@ -118,7 +118,8 @@ def test_report_when_in_json_then_its_keys_are_the_agreed_ones(example: dict[str
         "consistent", "primacy", "recency", "preference_fairness", "first_share", "mcnemar_p",
     } <= example["position"].keys()  # fmt: skip
     assert list(example["cost"]) == [
-        "calls", "prompt_tokens", "completion_tokens", "total_tokens", "usd", "run_calls", "agents_tokens",
+        "calls", "unknown_calls", "prompt_tokens", "completion_tokens", "total_tokens", "usd", "run_calls",
+        "agents_tokens",
     ]  # fmt: skip
 
 
