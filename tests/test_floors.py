@@ -59,8 +59,8 @@ DOORS = {
     "json_repair": {"verbs/"},
     "pandas": set(),
     "numpy": {"statistics/"},
-    "openai": {"doors/llm.py"},
-    "httpx2": {"doors/llm.py", "offline/transport.py"},
+    "openai": {"doors/llm.py", "doors/llm_client.py"},
+    "httpx2": {"doors/llm.py", "doors/llm_client.py", "offline/transport.py"},
     "requests": set(),
     "httpx": set(),
 }

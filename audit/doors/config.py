@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from audit.doors.llm_url import clean_base_url
 from audit.doors.shipped import shipped
 from audit.words.config import Config, check_config, is_foreign
 from audit.words.errors import AuditError, BadFile
+from audit.words.keys import shown
 
 
 def load_config(path: Path, *, judges_only: bool = False) -> tuple[Config, list[str]]:
@@ -78,7 +80,7 @@ def _check_addresses(config: Config, path: Path) -> None:
 
 def _notes(config: Config, listed: list[dict[str, Any]]) -> list[str]:
     notes = [
-        f"profile {profile.get('name')!r} has the role {profile['role']!r}, none of ours: passed over"
+        f"profile {profile.get('name')!r} has the role {shown(profile['role'])}, none of ours: passed over"
         for profile in listed
         if is_foreign(profile)
     ]
@@ -100,10 +102,15 @@ class _Loader(yaml.SafeLoader):
             key = self.construct_object(key_node, deep=True)
             if isinstance(key, str | int | float | bool) and key in seen:
                 raise yaml.MarkedYAMLError(
-                    problem=f"the key {key!r} stands twice", problem_mark=key_node.start_mark
+                    problem=f"the key {shown(key)} stands twice", problem_mark=key_node.start_mark
                 )
             seen.add(key)
         return super().construct_mapping(node, deep)
+
+
+def _cut(problem: str | None) -> str:
+    """The problem with what it quotes of the file, such as a tag or an alias, cut: it may be a key."""
+    return re.sub(r"\b(tag|alias|anchor|handle) (['\"])(.{,4}).*\2", r"\1 \2\3...\2", problem or "")
 
 
 def _read(path: Path) -> Any:
@@ -122,7 +129,7 @@ def _read(path: Path) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         raise BadFile(
-            str(path), f"line {mark.line + 1}" if mark else "", f"not YAML: {error.problem}"
+            str(path), f"line {mark.line + 1}" if mark else "", f"not YAML: {_cut(error.problem)}"
         ) from None  # which would show the line, and perhaps the key in it
     except yaml.YAMLError as error:
         raise BadFile(str(path), "", f"not YAML: {error}") from error

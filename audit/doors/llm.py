@@ -5,21 +5,21 @@ error that says why there is none. Only a missing key raises, before anything is
 """
 
 import asyncio
-import ssl
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from audit.doors.llm_answer import Answer, error_body_says, parse, read_reply, retry_after_s, status_error
+from audit.doors.llm_answer import Answer, error_body_says, read_reply, retry_after_s, status_error
+from audit.doors.llm_client import TooLongError, client_for, options
 from audit.doors.llm_pace import Pace, Window, jittered, wait_s
 from audit.doors.llm_request import Body, adapted, named_refusal, request_body
-from audit.doors.llm_secrets import forms, key_for, redact
-from audit.doors.llm_url import ENDPOINT_PATH, OFFLINE, clean_base_url
+from audit.doors.llm_secrets import Secrets, key_for, redact
+from audit.doors.llm_url import ENDPOINT_PATH, OFFLINE, clean_base_url, keys_of_query
 from audit.words.calls import Message, Reply
 from audit.words.errors import AuditError
+from audit.words.keys import keys_in, without_keys
 from audit.words.profiles import Endpoint
 from audit.words.text import as_json
 
@@ -29,14 +29,9 @@ if TYPE_CHECKING:  # imported at first use: commands that ask no model need not 
 
 __all__ = ["Models", "clean_base_url", "held_keys", "reached_at", "redact"]
 
-_KEEPALIVE_S = 30.0
 _RETRIED = frozenset({408, 409, 429, *range(500, 600)})
 _LONGEST_ERROR = 500
-# What the SDK tells of this machine and its Python with each call. A gateway need not know it, and it takes a
-# tenth of the call's processor time.
-_TELEMETRY = [f"X-Stainless-{what}" for what in
-              ("Lang", "Package-Version", "OS", "Arch", "Runtime", "Runtime-Version", "Async")]  # fmt: skip
-_OF_A_CALL = ("X-Stainless-Retry-Count", "X-Stainless-Read-Timeout")
+_LONGEST_NAME = 200  # of the served model, of the finish reason
 
 
 @dataclass(slots=True)
@@ -47,6 +42,7 @@ class _Line:
     url: str
     client: "openai.AsyncOpenAI"
     pace: Pace
+    hidden: Body = field(default_factory=dict)  # what stands in the stored request in place of a key
     refused: tuple[str, ...] = ()
 
 
@@ -85,8 +81,7 @@ class Models:
         transports: "Mapping[str, httpx2.AsyncBaseTransport] | None" = None,
     ) -> None:
         self._keys = held_keys(keys)
-        self._secrets = frozenset(self._keys.values())
-        self._secret_forms = [form.encode() for form in forms(self._secrets)]
+        self._secrets = Secrets(self._keys.values())
         self._concurrency = concurrency
         self._slots = asyncio.Semaphore(concurrency)
         self._transports = dict(transports or {})
@@ -125,6 +120,14 @@ class Models:
         """
         line = self._lines.get(endpoint) or self._opened(endpoint)
         call = _Call(request_body(endpoint, messages, tools, response_schema, seed), line.refused)
+        try:
+            return self._reply(line, call, await self._answer(line, call))
+        except Exception as error:  # whatever a gateway sends, it stops no run
+            problem = f"the answer could not be read: {type(error).__name__}: {error}"
+            return self._reply(line, call, Answer(problem=problem))
+
+    async def _answer(self, line: _Line, call: _Call) -> Answer:
+        """The last answer, when it is one, or asking again is of no use."""
         while True:
             answer = await self._ask(line, call)
             if answer.status in (400, 422):
@@ -134,16 +137,16 @@ class Models:
                     call.refused += (name,)
                     call.build()
                     continue
-            if answer.problem is None and answer.status not in _RETRIED:
+            if answer.status is not None and answer.status not in _RETRIED:
                 break
             call.failures += 1
-            if call.failures >= endpoint.attempts:
+            if call.failures >= line.endpoint.attempts:
                 break
             if not _is_for_all(answer):
                 await asyncio.sleep(jittered(wait_s(call.failures, None)))
         if answer.is_success:
             line.refused += tuple(name for name in call.refused if name not in line.refused)
-        return self._reply(line, call, answer)
+        return answer
 
     async def _ask(self, line: _Line, call: _Call) -> Answer:
         """One HTTP request, when its turn has come."""
@@ -176,39 +179,41 @@ class Models:
         return loop.time()
 
     def _reply(self, line: _Line, call: _Call, answer: Answer) -> Reply:
-        if self._holds_secret(answer.content):
-            answer = replace(answer, content=self._redacted(answer.content))
+        secrets = self._secrets
         if answer.is_success:
             reply = read_reply(answer)
             line.pace.correct(call.sent, reply.usage)
         else:
             reply = Reply("error", None, error=status_error(answer, line.url))
         # Redacted before it is cut: half a key would not be found, and still be half a key.
-        error = None if reply.error is None else redact(reply.error, self._secrets)[:_LONGEST_ERROR]
+        finish_reason, served_model = secrets.out_of(reply.finish_reason), secrets.out_of(reply.served_model)
+        error = None if reply.error is None else secrets.out_of_error(reply.error)[:_LONGEST_ERROR]
+        request = call.body | {name: value for name, value in line.hidden.items() if name in call.body}
         return replace(
             reply,
+            content=secrets.out_of(reply.content),
+            tool_calls=secrets.out_of(reply.tool_calls),
+            finish_reason=finish_reason and finish_reason[:_LONGEST_NAME],
+            served_model=served_model and served_model[:_LONGEST_NAME],
             error=error,
             latency_ms=answer.latency_ms,
             http_attempts=call.http_attempts,
-            request=parse(self._redacted(call.sent)) if self._holds_secret(call.sent) else call.body,
+            request=secrets.out_of(request) if secrets.are_in_json(call.sent.decode()) else request,
             refused=call.left_out,
         )
 
-    def _holds_secret(self, content: bytes) -> bool:
-        return any(form in content for form in self._secret_forms)
-
-    def _redacted(self, content: bytes) -> bytes:
-        return redact(content.decode("utf-8", "replace"), self._secrets).encode()
-
     def _opened(self, endpoint: Endpoint) -> _Line:
         base_url, query, key = reached_at(endpoint, self._keys)
+        self._secrets.add(keys_of_query(query) | keys_in(endpoint.extra))
         place = (base_url, tuple(query.items()), key)
         if place not in self._clients:
             transport = self._transport(base_url, endpoint.name)
-            self._clients[place] = _client(base_url, query, key, transport)
+            self._clients[place] = client_for(base_url, query, key, transport)
         pace = Pace(endpoint, self._concurrency)
         # The whole address: a path would be joined to the client's base URL anew for each call.
-        line = _Line(endpoint, base_url + ENDPOINT_PATH, self._clients[place], pace)
+        shown = without_keys(endpoint.extra)
+        hidden = {name: value for name, value in shown.items() if value != endpoint.extra[name]}
+        line = _Line(endpoint, base_url + ENDPOINT_PATH, self._clients[place], pace, hidden)
         self._lines[endpoint] = line
         return line
 
@@ -233,95 +238,14 @@ def reached_at(endpoint: Endpoint, keys: Mapping[str, str]) -> tuple[str, dict[s
         base_url, query = clean_base_url(endpoint.base_url)
     except AuditError as error:
         raise AuditError(f"profile {endpoint.name!r}: {error}") from error
-    return base_url, query, key_for(endpoint, base_url, keys)
-
-
-def _client(
-    base_url: str, query: dict[str, str], key: str, transport: "httpx2.AsyncBaseTransport | None"
-) -> "openai.AsyncOpenAI":
-    """A client that does what it is told here and nothing that the environment says.
-
-    No proxy and no organization from variables that were meant for something else; no redirect either, which
-    would send a prompt to an address that nobody wrote down. Certificates of `SSL_CERT_FILE` are used.
-    """
-    import httpx2
-    import openai
-
-    # Reading the certificates takes long. Without them no server is trusted, and none needs to be.
-    certificates = httpx2.create_ssl_context if base_url.startswith("https:") else _no_certificates
-    http_client = _straight_client()(
-        transport=transport,
-        verify=certificates(),
-        timeout=None,
-        trust_env=False,
-        follow_redirects=False,
-        # 0 is no limit of connections: the window and the slots are the limit.
-        limits=httpx2.Limits(max_connections=0, keepalive_expiry=_KEEPALIVE_S),
-    )
-    client = openai.AsyncOpenAI(
-        api_key=key,
-        admin_api_key="",
-        base_url=base_url,
-        default_query=query or None,
-        timeout=None,
-        max_retries=0,
-        http_client=http_client,
-    )
-    # An empty argument would send an empty header, and OPENAI_CUSTOM_HEADERS could even replace the key.
-    client.organization = client.project = None
-    client._custom_headers = dict.fromkeys(_TELEMETRY, openai.Omit())  # type: ignore[arg-type]
-    return client
-
-
-@cache
-def _straight_client() -> "type[httpx2.AsyncClient]":
-    """The SDK's aiohttp client without what no call needs: cookies, redirects, logins, a URL read anew."""
-    import httpx2
-    import openai
-
-    class Straight(openai.DefaultAioHttpClient):
-        url = httpx2.URL("")
-        text = ""
-
-        def build_request(self, method: str, url: Any, **parts: Any) -> httpx2.Request:
-            if parts.get("params"):
-                return super().build_request(method, url, **parts)
-            if url != self.text:
-                self.text, self.url = url, httpx2.URL(url)
-            headers = [*parts["headers"], ("accept-encoding", self.headers["accept-encoding"])]
-            return httpx2.Request(method, self.url, headers=headers, content=parts["content"])
-
-        async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
-            response = await self._transport.handle_async_request(request)
-            response.request = request
-            try:
-                await response.aread()
-            except BaseException:
-                await response.aclose()
-                raise
-            return response
-
-    return Straight
-
-
-@cache
-def _options() -> Any:
-    """The client's own settings once more: what is left out, the SDK copies from its defaults for each call,
-    which takes a tenth of the call's processor time.
-    """
-    import openai
-
-    return {
-        "headers": dict.fromkeys(_OF_A_CALL, openai.Omit()),
-        "params": {},
-        "timeout": None,
-        "max_retries": 0,
-        "security": {"bearer_auth": True},
-    }
-
-
-def _no_certificates() -> ssl.SSLContext:
-    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    key = key_for(endpoint, base_url, keys)
+    secrets = Secrets([key])
+    if secrets.are_in(endpoint.name) or secrets.are_in(endpoint.model):
+        raise AuditError(
+            f"profile {secrets.out_of(endpoint.name)!r}: its name and its model are stored, and one of them "
+            "holds its key"
+        )
+    return base_url, query, key
 
 
 async def _send(line: _Line, body: bytes) -> Answer:
@@ -335,7 +259,7 @@ async def _send(line: _Line, body: bytes) -> Answer:
         # A read timeout begins anew with each byte and never cuts a server that drips: this one is total.
         async with asyncio.timeout(line.endpoint.timeout_s):
             response = await line.client.post(
-                line.url, cast_to=httpx2.Response, content=body, options=_options()
+                line.url, cast_to=httpx2.Response, content=body, options=options()
             )
     except openai.APIStatusError as error:
         response = error.response
@@ -344,6 +268,8 @@ async def _send(line: _Line, body: bytes) -> Answer:
         return Answer(problem=problem, latency_ms=_ms_since(began))
     except (openai.APIError, httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
         return Answer(problem=f"connection failed: {_first_cause(error)}", latency_ms=_ms_since(began))
+    except TooLongError as error:
+        return Answer(error.status, problem=str(error), latency_ms=_ms_since(began))
     return Answer(
         status=response.status_code,
         content=response.content,

@@ -10,16 +10,21 @@ from typing import Any
 
 import orjson
 
-from audit.doors.llm_url import ENDPOINT_PATH
+from audit.doors.llm_url import ENDPOINT_PATH, shown_url
 from audit.words.calls import Reply, ReplyStatus, Usage
 
 _CUT = ("length", "max_tokens", "content_filter")
-_BIGGEST = 2**63 - 1  # what an INTEGER column holds
+_MOST_TOKENS = 10**12  # a count beyond it is none, and sums of more would not fit an INTEGER column
+_LONGEST_EXCERPT = 100_000
+_NO_CALL = {"name": "malformed_call", "arguments": "{}"}
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The outcome of one HTTP request: a status with its body, or a `problem` where there was no answer."""
+    """The outcome of one HTTP request: a status with its body, or a `problem` where there was no answer.
+
+    A problem with a status: an answer came and cannot be taken.
+    """
 
     status: int | None = None
     content: bytes = b""
@@ -30,7 +35,7 @@ class Answer:
 
     @property
     def is_success(self) -> bool:
-        return self.status is not None and self.status < 300
+        return self.problem is None and self.status is not None and self.status < 300
 
 
 def read_reply(answer: Answer) -> Reply:
@@ -65,7 +70,9 @@ def _read_choice(choice: dict[str, Any], common: dict[str, Any]) -> Reply:
     finish_reason = given if isinstance(given, str) else None
     content = _text(message.get("content"))
     calls = message.get("tool_calls")
-    tool_calls = tuple(call for call in calls if isinstance(call, dict)) if isinstance(calls, list) else ()
+    tool_calls = (
+        tuple(_tool_call(call) for call in calls if isinstance(call, dict)) if isinstance(calls, list) else ()
+    )
     common = {**common, "finish_reason": finish_reason, "tool_calls": tool_calls}
     if choice.get("error"):
         return Reply("error", content, error=f"error in the answer: {complaint(choice)}", **common)
@@ -84,8 +91,23 @@ def _text(content: Any) -> str | None:
         return content
     if not isinstance(content, list):
         return None
-    parts = [part for part in content if isinstance(part, dict) and part.get("type") == "text"]
-    return "".join(str(part.get("text") or "") for part in parts) if parts else None
+    parts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
+    return "".join(part for part in parts if isinstance(part, str)) if parts else None
+
+
+def _tool_call(call: dict[str, Any]) -> dict[str, Any]:
+    """The call with an id (text or NULL), a name and arguments as text, whatever it had.
+
+    One that names no function becomes one of a tool that no domain has: the agent is told so and goes on.
+    """
+    found, given = call.get("id"), call.get("function")
+    call_id = str(found) if isinstance(found, str | int) and not isinstance(found, bool) else None
+    function = _NO_CALL
+    if isinstance(given, dict) and isinstance(given.get("name"), str) and given["name"]:
+        arguments = given.get("arguments")
+        text = "{}" if arguments is None else _plain(arguments)
+        function = {"name": given["name"], "arguments": text}
+    return {"id": call_id, "type": "function", "function": dict(function)}
 
 
 def _usage(usage: Any) -> Usage:
@@ -101,37 +123,60 @@ def _usage(usage: Any) -> Usage:
 
 
 def _count(value: Any) -> int | None:
-    return value if type(value) is int and 0 <= value <= _BIGGEST else None
+    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
 
 
 def parse(content: bytes) -> Any:
-    """JSON, also with what the faster library refuses: a lone surrogate where an emoji was cut, NaN."""
+    """JSON, also with what the faster library refuses: a lone surrogate where an emoji was cut, NaN.
+
+    Raises ValueError for what is none, or is nested too deeply to be read.
+    """
     try:
         return orjson.loads(content)
     except ValueError:
-        return json.loads(content)
+        pass
+    try:
+        return json.loads(content, parse_int=_int)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _int(digits: str) -> int | None:
+    return int(digits) if len(digits) < 1000 else None
 
 
 def complaint(found: Any) -> str:
     """What an error body says, on one line: parameter and code before the message, where they are given."""
     error = found.get("error") or found if isinstance(found, dict) else found
     if not isinstance(error, dict):
-        return _one_line(str(error))
+        return _one_line(_plain(error))
     if isinstance(error.get("detail"), list):
         return _one_line("; ".join(_detail(item) for item in error["detail"]))
     message = error.get("message") or error.get("detail") or error.get("error") or error.get("msg")
     if not message:
-        return _one_line(json.dumps(error, ensure_ascii=False))
-    marks = [str(error[name]) for name in ("param", "code") if error.get(name)]
-    return _one_line(f"{message} ({', '.join(marks)})" if marks else str(message))
+        return _one_line(_plain(error))
+    marks = [_plain(error[name]) for name in ("param", "code") if error.get(name)]
+    text = _plain(message)
+    return _one_line(f"{text} ({', '.join(marks)})" if marks else text)
 
 
 def _detail(item: Any) -> str:
     """One fault as FastAPI lists them. Its `input` is left out: it may repeat the whole request."""
     if not isinstance(item, dict):
-        return str(item)
-    place = ".".join(str(step) for step in item.get("loc") or ())
-    return f"{place}: {item.get('msg')}"
+        return _plain(item)
+    steps = item.get("loc") or ()
+    place = ".".join(_plain(step) for step in (steps if isinstance(steps, list) else [steps]))
+    return f"{place}: {_plain(item.get('msg'))}"
+
+
+def _plain(value: Any) -> str:
+    """Text as it is, anything else as JSON."""
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return "(nested too deeply)"
 
 
 def error_body_says(answer: Answer) -> str:
@@ -149,7 +194,7 @@ def status_error(answer: Answer, url: str) -> str:
         return answer.problem
     location = answer.headers.get("location")
     if location is not None and answer.status is not None and answer.status < 400:
-        to = location.partition("?")[0]
+        to = shown_url(location)
         return f"HTTP {answer.status} at {url}: it redirects to {to}, write that as base_url"
     if answer.status == 404:
         has_path = "/" in url.removesuffix(ENDPOINT_PATH).partition("://")[2]
@@ -168,16 +213,16 @@ def retry_after_s(headers: Any, now: datetime | None = None) -> float | None:
         return max(0.0, seconds) if isfinite(seconds) else None
     try:
         date = parsedate_to_datetime(headers.get("retry-after", ""))
-    except ValueError:
+        aware = date if date.tzinfo else date.replace(tzinfo=UTC)
+        return max(0.0, (aware - (now or datetime.now(UTC))).total_seconds())
+    except (ValueError, OverflowError):  # such as a year, an hour or an offset of twenty digits
         return None
-    aware = date if date.tzinfo else date.replace(tzinfo=UTC)
-    return max(0.0, (aware - (now or datetime.now(UTC))).total_seconds())
 
 
 def _excerpt(content: bytes) -> str:
-    text = _one_line(content.decode("utf-8", "replace"))
+    text = _one_line(content[:_LONGEST_EXCERPT].decode("utf-8", "replace"))
     return text or "nothing"
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join(text[:_LONGEST_EXCERPT].split())

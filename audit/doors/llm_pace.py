@@ -133,6 +133,7 @@ class Pace:
         self._requests = _limiter(endpoint.rpm, burst_s=1.0)
         self._tokens = _limiter(endpoint.tpm, burst_s=_TOKEN_BURST_S)
         self._expected = endpoint.max_tokens or _EXPECTED_COMPLETION
+        self._most_owed = endpoint.tpm or 0.0
         self._owed = 0.0
 
     async def enter(self, body: bytes, *, is_retry: bool) -> None:
@@ -144,9 +145,13 @@ class Pace:
         await self.window.enter(is_retry=is_retry)
 
     def correct(self, body: bytes, usage: Usage) -> None:
-        """Charge the following requests with what this one took more than was estimated, or less."""
+        """Charge the following requests with what this one took more than was estimated, or less.
+
+        At most a minute's worth either way: a gateway that counts wrongly must not halt a run, or free it.
+        """
         if self._tokens is not None and usage.total_tokens is not None:
-            self._owed += usage.total_tokens - self._estimate(body)
+            owed = self._owed + usage.total_tokens - self._estimate(body)
+            self._owed = max(-self._most_owed, min(owed, self._most_owed))
 
     def _estimate(self, body: bytes) -> float:
         return len(body) / _BYTES_A_TOKEN + self._expected
@@ -154,7 +159,7 @@ class Pace:
     async def _take_tokens(self, estimate: float) -> None:
         """A limiter cannot be given anything back: what was taken too much is taken less the next time."""
         assert self._tokens is not None  # noqa: S101 - asked by the only caller
-        wanted = estimate + self._owed
+        wanted = min(estimate + self._owed, self._most_owed)
         self._owed = min(wanted, 0.0)
         while wanted > 0:
             part = min(wanted, self._tokens.max_rate)

@@ -18,7 +18,6 @@ from audit.words.text import to_stored
 
 # No I, L, O, U: an id is read aloud and typed.
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
-_RAW_OUTPUT = JudgeLog._fields.index("raw_output")
 
 
 class ScoreUpdate(NamedTuple):
@@ -85,7 +84,7 @@ def add_sessions(connection: Connection, rows: Sequence[Session]) -> None:
 
     Raises IntegrityError where another session holds the same run, task, agent and trial.
     """
-    insert(connection, "sessions", Session._fields, rows, once="session_id")
+    insert(connection, "sessions", Session._fields, storable_sessions(rows), once="session_id")
 
 
 def add_pairs(connection: Connection, rows: Sequence[Pair]) -> None:
@@ -94,9 +93,22 @@ def add_pairs(connection: Connection, rows: Sequence[Pair]) -> None:
 
 
 def add_logs(connection: Connection, rows: Sequence[JudgeLog]) -> None:
-    """New calls; nothing in this table is ever changed. The raw output is made storable here."""
-    stored = [row if row.raw_output is None or _is_plain(row.raw_output) else _storable(row) for row in rows]
+    """New calls; nothing in this table is ever changed. What others wrote is made storable here."""
+    stored = [
+        row
+        if _is_plain(row.raw_output)
+        and _is_plain(row.error)
+        and _is_plain(row.finish_reason)
+        and _is_plain(row.served_model)
+        else _storable_log(row)
+        for row in rows
+    ]
     insert(connection, "judge_logs", JudgeLog._fields, stored)
+
+
+def storable_sessions(rows: Sequence[Session]) -> list[Session]:
+    """The sessions with storable errors: the other texts are JSON, or come from files that are checked."""
+    return [row if _is_plain(row.error) else row._replace(error=_storable(row.error)) for row in rows]
 
 
 def set_scores(connection: Connection, rows: Sequence[ScoreUpdate]) -> None:
@@ -240,9 +252,18 @@ def _mark(dialect: str) -> str:
     return "?" if dialect == "sqlite" else "%s"
 
 
-def _is_plain(raw: str) -> bool:
-    return raw.isascii() and "\x00" not in raw
+def _is_plain(text: str | None) -> bool:
+    return text is None or (text.isascii() and "\x00" not in text)
 
 
-def _storable(row: JudgeLog) -> JudgeLog:
-    return row._replace(raw_output=to_stored(row.raw_output or ""))
+def _storable(text: str | None) -> str | None:
+    return None if text is None else to_stored(text)
+
+
+def _storable_log(row: JudgeLog) -> JudgeLog:
+    return row._replace(
+        served_model=_storable(row.served_model),
+        raw_output=_storable(row.raw_output),
+        finish_reason=_storable(row.finish_reason),
+        error=_storable(row.error),
+    )

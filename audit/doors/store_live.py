@@ -6,7 +6,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from audit.doors.prompts import Prompt
-from audit.doors.store import insert, update
+from audit.doors.store import insert, storable_sessions, update
 from audit.words.records import Pair, Session
 
 
@@ -38,7 +38,7 @@ class Finding(NamedTuple):
 
 def save_sessions(connection: Connection, rows: Sequence[Session]) -> None:
     """New sessions, or anew those that were broken: the later one of the same id stands."""
-    insert(connection, "sessions", Session._fields, rows, over="session_id")
+    insert(connection, "sessions", Session._fields, storable_sessions(rows), over="session_id")
 
 
 def plan_pairs(connection: Connection, rows: Sequence[Pair]) -> None:

@@ -1,7 +1,8 @@
 """One model call as a row of judge_logs."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from audit.doors.llm_url import shown_url
 from audit.doors.prompts import Prompt
 from audit.words import clock
 from audit.words.calls import Reply
@@ -41,7 +42,7 @@ def log_of(
         profile=endpoint.name,
         model=endpoint.model,
         served_model=reply.served_model,
-        base_url=endpoint.base_url.partition("?")[0],
+        base_url=shown_url(endpoint.base_url),
         presented_order=order,
         attempt=attempt,
         prompt_hash=prompt.prompt_hash,
@@ -57,11 +58,20 @@ def log_of(
         reasoning_tokens=usage.reasoning_tokens,
         total_tokens=usage.total_tokens,
         latency_ms=reply.latency_ms,
-        temperature=reply.request.get("temperature"),
-        seed=reply.request.get("seed"),
+        temperature=_number(reply.request.get("temperature")),
+        seed=_integer(reply.request.get("seed")),
         error=reply.error,
         created_at=clock.now(),
     )
+
+
+def _number(value: Any) -> float | None:
+    """A parameter as its column holds it; `extra` may have put anything in its place."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _integer(value: Any) -> int | None:
+    return value if type(value) is int and abs(value) < 2**63 else None
 
 
 def status_of(reply: Reply) -> str:

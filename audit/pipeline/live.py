@@ -1,14 +1,18 @@
 """What the live stages share: the run, its config, its tasks, the models, and what was used up so far."""
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 from sqlalchemy import Engine
 
 from audit.doors.llm import Models
+from audit.doors.llm_secrets import Secrets
+from audit.doors.llm_url import keys_of_query, shown_url
 from audit.doors.prompts import Prompt, prompt
 from audit.verbs.gaps import GAUGE, SCORES, BucketSet, buckets_from_text
 from audit.verbs.isolation import self_names
@@ -16,6 +20,7 @@ from audit.verbs.render import Hidden
 from audit.verbs.shorten import Shortened, shorten
 from audit.words.config import Config, Panel, Profile
 from audit.words.errors import BadRequest
+from audit.words.keys import keys_in, without_keys
 from audit.words.profiles import Endpoint
 from audit.words.records import JudgeLog, Run
 from audit.words.tasks import Task
@@ -170,8 +175,23 @@ def gates_of(config: Config) -> dict[str, Panel]:
 
 
 def public_config(config: Config) -> dict[str, Any]:
-    """The config without secrets, as it is stored and hashed."""
+    """The config without secrets, as it is stored and hashed. Raises BadRequest where its name holds one."""
     found = config.model_dump(mode="json", exclude={"profiles": {"__all__": {"api_key"}}})
     for profile in found["profiles"]:
-        profile["base_url"] = profile["base_url"].partition("?")[0].rpartition("@")[2]
-    return found
+        profile["base_url"] = shown_url(profile["base_url"])
+        profile["extra"] = without_keys(profile["extra"])
+    secrets = _secrets_of(config)
+    if secrets.are_in(config.name):
+        raise BadRequest("name: it holds a key, and a run's name is stored")
+    stored: dict[str, Any] = secrets.out_of(found)
+    return stored
+
+
+def _secrets_of(config: Config) -> Secrets:
+    """What no part of the config may be stored with: keys, in it and in the variables that it names."""
+    secrets = Secrets()
+    for profile in config.profiles:
+        secrets.add({os.environ.get(profile.api_key_env or "", "")} | keys_in(profile.extra))
+        secrets.add({profile.api_key.get_secret_value()} if profile.api_key else ())
+        secrets.add(keys_of_query(dict(parse_qsl(urlsplit(profile.base_url).query))))
+    return secrets

@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from audit.words.errors import BadFile
+from audit.words.keys import begins_as_key, is_guessable, is_variable, shown
 from audit.words.names import METRICS, SUCCESS_AT, GapScope, GapSource
 
 _Name = TypeVar("_Name", str, tuple[str, ...])
@@ -35,7 +36,7 @@ class Profile(_Strict):
     base_url: Annotated[str, Field(min_length=1)]
     model: Annotated[str, Field(min_length=1)]
     role: str
-    api_key_env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
+    api_key_env: str | None = None
     api_key: SecretStr | None = None
     temperature: Annotated[float, Field(ge=0)] | None = None
     max_tokens: Annotated[int, Field(ge=1)] | None = None
@@ -52,6 +53,20 @@ class Profile(_Strict):
     def _hide(cls, value: object) -> object:
         # Wrapped before anything can fail, so that no message shows it.
         return SecretStr(value) if isinstance(value, str) else value
+
+    @field_validator("api_key_env")
+    @classmethod
+    def _variable(cls, value: str | None) -> str | None:
+        if value is not None and not is_variable(value):
+            raise ValueError("expected the name of a variable such as JUDGE_KEY, not the key itself")
+        return value
+
+    @field_validator("model")
+    @classmethod
+    def _no_key(cls, value: str) -> str:
+        if begins_as_key(value):
+            raise ValueError("expected the name of a model; this looks like a key, which no config holds")
+        return value
 
 
 class Panel(_Strict):
@@ -319,6 +334,8 @@ def _fault(item: Any, ours: list[int]) -> str:
     path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in steps).lstrip(".")
     kind = item["type"]
     if kind == "extra_forbidden":
+        # `{api_key:sk-1}`, without a blank, is one key.
+        path = path if is_guessable(str(item["loc"][-1])) else shown(item["loc"][-1])
         return f"{path}: unknown key{_nearest(str(item['loc'][-1]), _keys_at(item['loc'][:-1]))}"
     if kind == "missing":
         return f"{path}: is missing"
@@ -329,21 +346,14 @@ def _fault(item: Any, ours: list[int]) -> str:
         least = item["ctx"]["min_length"]
         return f"{path}: expected {least} or more, found {len(item['input'])}"
     if kind == "string_pattern_mismatch":
-        return f"{path}: expected the name of a variable such as JUDGE_KEY, not the key itself"
-    shown = "a secret" if path.endswith(("api_key", "api_key_env")) else _shown(item["input"])
+        return f"{path}: expected text that is not blank"
+    found = "a secret" if path.endswith(("api_key", "api_key_env")) else shown(item["input"])
     wanted = (
         "text: put it in quotes"
         if kind == "string_type"
         else str(item["msg"]).removeprefix("Input should be ")
     )
-    return f"{path}: expected {wanted}, found {shown}"
-
-
-def _shown(value: object) -> str:
-    """A wrong value; of a whole mapping or list only what it is, because a key may stand in it."""
-    if isinstance(value, dict | list):
-        return "a mapping" if isinstance(value, dict) else "a list"
-    return repr(value)[:60]
+    return f"{path}: expected {wanted}, found {found}"
 
 
 def _nearest(word: str, known: Any) -> str:

@@ -192,6 +192,7 @@ def _config(options: dict[str, Any], *, judges_only: bool) -> "Config":
 
 def _print_roles(config: "Config") -> None:
     """Who answers where, before anything is spent; and what judge and user share."""
+    from audit.doors.llm_url import shown_url
     from audit.verbs.isolation import role_isolation
 
     user = [config.user] if config.user else []
@@ -199,7 +200,7 @@ def _print_roles(config: "Config") -> None:
         for name in names:
             profile = config.profile(name)
             key = profile.api_key_env or ("a key in the file" if profile.api_key else "no key")
-            url = profile.base_url.partition("?")[0]
+            url = shown_url(profile.base_url)
             click.echo(f"{role:<6} {name}: {profile.model} at {url}, {key}", err=True)
     for warning in role_isolation(config):
         click.echo(f"warning: {warning}", err=True)
