@@ -11,6 +11,7 @@ import yaml
 
 from audit.doors.llm_url import clean_base_url
 from audit.doors.shipped import shipped
+from audit.doors.sound import SoundLoader, json_loads, unsound
 from audit.words.config import Config, check_config, is_foreign
 from audit.words.errors import AuditError, BadFile
 from audit.words.keys import shown
@@ -31,6 +32,7 @@ def load_config(path: Path, *, judges_only: bool = False) -> tuple[Config, list[
         )
     config = check_config(found, str(path), judges_only=judges_only)
     _check_addresses(config, path)
+    _check_tasks(config, path, isinstance(found.get("tasks"), str))
     tasks = [str(path.parent / task) for task in config.tasks] or [str(shipped("data") / "tasks")]
     changes: dict[str, Any] = {"tasks": tasks}
     if config.sessions is not None:
@@ -78,6 +80,14 @@ def _check_addresses(config: Config, path: Path) -> None:
         raise BadFile(str(path), "", "; ".join(faults))
 
 
+def _check_tasks(config: Config, path: Path, is_one: bool) -> None:
+    """Raises BadFile where a file or folder of tasks is not there."""
+    for index, task in enumerate(config.tasks):
+        if not (path.parent / task).exists():
+            place = "tasks" if is_one else f"tasks[{index}]"
+            raise BadFile(str(path), place, f"no such file or folder: {path.parent / task}")
+
+
 def _notes(config: Config, listed: list[dict[str, Any]]) -> list[str]:
     notes = [
         f"profile {profile.get('name')!r} has the role {shown(profile['role'])}, none of ours: passed over"
@@ -93,7 +103,7 @@ def _notes(config: Config, listed: list[dict[str, Any]]) -> list[str]:
     return notes
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(SoundLoader):
     """YAML in which a key that stands twice is an error, not a silent overwrite."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
@@ -118,18 +128,43 @@ def _read(path: Path) -> Any:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
         raise BadFile(str(path), "", "no such file: the README shows how to write one") from error
+    except IsADirectoryError as error:
+        raise BadFile(str(path), "", "is a folder: name the file") from error
     except (OSError, UnicodeDecodeError) as error:
         raise BadFile(str(path), "", f"cannot be read: {error}") from error
+    found = _read_json(path, text) if path.suffix == ".json" else _read_yaml(path, text)
+    fault = unsound(found, len(text))
+    if fault is not None:
+        raise BadFile(str(path), *fault)
+    return found
+
+
+def _read_json(path: Path, text: str) -> Any:
     try:
-        return json.loads(text) if path.suffix == ".json" else yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
+        return json_loads(text)
     except json.JSONDecodeError as error:
-        raise BadFile(
-            str(path), f"line {error.lineno} column {error.colno}", f"not JSON: {error.msg}"
-        ) from error
+        place = f"line {error.lineno} column {error.colno}"
+        raise BadFile(str(path), place, f"not JSON: {error.msg}") from error
+    except RecursionError as error:
+        raise BadFile(str(path), "", "not JSON: nested too deep") from error
+    except ValueError as error:
+        problem = str(error) if "stands twice" in str(error) else "a number is too long to be read"
+        raise BadFile(str(path), "", f"not JSON: {problem}") from error
+
+
+def _read_yaml(path: Path, text: str) -> Any:
+    # Without their causes, which would show the line, and perhaps the key in it.
+    try:
+        return yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         raise BadFile(
             str(path), f"line {mark.line + 1}" if mark else "", f"not YAML: {_cut(error.problem)}"
         ) from None  # which would show the line, and perhaps the key in it
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise BadFile(str(path), f"line {line}", f"not YAML: {error.reason}") from None
     except yaml.YAMLError as error:
-        raise BadFile(str(path), "", f"not YAML: {error}") from error
+        raise BadFile(str(path), "", f"not YAML: {error}") from None
+    except RecursionError:
+        raise BadFile(str(path), "", "not YAML: nested too deep") from None

@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TypeVar
 
+from audit.doors.world_sql import named
 from audit.words.errors import AuditError
 
 Value = TypeVar("Value")
@@ -25,7 +26,7 @@ class Overrun(AuditError):
 
 
 def within(seconds: float, name: str, function: Callable[..., Value], *arguments: object) -> Value:
-    """The function's value, or what it raises. Raises Overrun after `seconds`.
+    """The function's value, or what it raises: always an Exception. Raises Overrun after `seconds`.
 
     Python cannot stop a thread: a function that is late is left to itself, and dies with the process.
     """
@@ -36,8 +37,11 @@ def within(seconds: float, name: str, function: Callable[..., Value], *arguments
             found.set_result(function(*arguments))
         except SystemExit as error:
             found.set_exception(RuntimeError(f"{name} wanted to exit: {error}"))
-        except BaseException as error:
+        except Exception as error:
             found.set_exception(error)
+        except BaseException as error:
+            # Raised again in the caller, such as an interrupt or a cancelled task would end the program.
+            found.set_exception(RuntimeError(f"{name} raised {named(error)}"))
 
     threading.Thread(target=work, name=name, daemon=True).start()
     try:

@@ -12,6 +12,7 @@ import yaml
 from pydantic import ValidationError
 
 from audit.doors import files
+from audit.doors.sound import SoundLoader, unsound
 from audit.doors.task_shapes import Shape, shown
 from audit.words.errors import BadFile
 
@@ -33,7 +34,7 @@ _WORDS = {
 S = TypeVar("S", bound=Shape)
 
 
-class _Yaml(yaml.SafeLoader):
+class _Yaml(SoundLoader):
     """YAML with the plain values of its version 1.2; a key that stands twice in a mapping is refused."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - typeshed's
@@ -113,7 +114,8 @@ def from_text(file: Path) -> str:
 def from_yaml(file: Path, faults: list[BadFile]) -> Any:
     """What the file holds, None where a fault was told."""
     try:
-        found = yaml.load(from_text(file), _Yaml)  # noqa: S506 - a SafeLoader
+        text = from_text(file)
+        found = yaml.load(text, _Yaml)  # noqa: S506 - a SafeLoader
     except BadFile as fault:
         faults.append(fault)
     except (yaml.YAMLError, ValueError) as error:
@@ -126,5 +128,8 @@ def from_yaml(file: Path, faults: list[BadFile]) -> Any:
     else:
         if found is None:
             faults.append(BadFile(str(file), "", "is empty"))
-        return found
+        wrong = unsound(found, len(text))
+        if wrong is None:
+            return found
+        faults.append(BadFile(str(file), *wrong))
     return None

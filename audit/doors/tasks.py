@@ -13,9 +13,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
-
+from audit.doors.arguments import schema_faults
 from audit.doors.limited import importable_from
 from audit.doors.task_shapes import (
     BESIDE,
@@ -144,10 +142,10 @@ def _read_tool(place: Place, raw: object) -> Tool | None:
         place.wrong("expected either sql or function")
     if shape.parameters.get("type") != "object":
         place.at("parameters", "type").wrong("expected object")
-    try:
-        Draft202012Validator.check_schema(shape.parameters)
-    except SchemaError as error:
-        place.at("parameters", *error.absolute_path).wrong(f"no valid JSON schema: {error.message}")
+    faults = list(schema_faults(shape.parameters))
+    for path, problem in faults:
+        place.at("parameters", *path).wrong(problem)
+    if faults:
         return None
     return Tool(
         name=shape.name,

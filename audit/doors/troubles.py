@@ -28,7 +28,7 @@ _SESSIONS = """
 _CHECKS = """
     select checks_json
     from sessions
-    where run_id = :run_id and fault = 'verifier' and checks_json is not null
+    where run_id = :run_id and fault = 'verifier' and checks_json is not null and checks_json <> '[]'
     order by session_id
     limit 1
 """

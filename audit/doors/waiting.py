@@ -64,10 +64,13 @@ _BY_TASK = "audit_pairs.task_id, audit_pairs.trial, audit_pairs.pair_id"
 
 
 def session_faults(connection: Connection, run_id: str) -> dict[str, str | None]:
-    """session_id -> fault of every stored session of the run."""
-    found = connection.execute(
-        text("select session_id, fault from sessions where run_id = :run_id"), {"run_id": run_id}
-    )
+    """session_id -> fault of every stored session of the run; `tool_error` where a tool broke its world."""
+    query = """
+        select session_id, case when end_reason = 'tool_error' then end_reason else fault end
+        from sessions
+        where run_id = :run_id
+    """
+    found = connection.execute(text(query), {"run_id": run_id})
     return {row[0]: row[1] for row in found}
 
 

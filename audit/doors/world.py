@@ -17,14 +17,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from jsonschema import Draft202012Validator
-from referencing import Registry
-
+from audit.doors.arguments import read_arguments, validator_of
 from audit.doors.limited import FUNCTION_SECONDS, Overrun, within
 from audit.doors.world_sql import SECONDS, Database, Row, WorldError, build_image, cut, named
 from audit.words.tasks import Task, Tool
 
 __all__ = ["FinalWorld", "Overrun", "ToolContext", "World", "WorldError", "load_function"]
+
+LONGEST_RESULT = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +55,9 @@ class World:
         self._function_seconds = function_seconds
         image = build_image(task.domain.world_sql, task.setup_sql)
         self._tools = {tool.name: tool for tool in task.domain.tools}
-        # An own, empty registry: a "$ref" never reaches for the network.
-        self._validators = {
-            tool.name: Draft202012Validator(tool.parameters, registry=Registry())
-            for tool in task.domain.tools
-        }
+        self._validators = {tool.name: validator_of(tool.parameters) for tool in task.domain.tools}
         self._lock = threading.Lock()
-        self._temporary = tempfile.TemporaryDirectory(prefix="reward-audit-")
+        self._temporary = tempfile.TemporaryDirectory(prefix="reward-audit-", ignore_cleanup_errors=True)
         try:
             self.path = Path(self._temporary.name, "world.db")
             self.path.write_bytes(image)
@@ -80,16 +76,17 @@ class World:
     def call(self, name: str, arguments: str | dict[str, Any]) -> str:
         """JSON text: the rows as objects, {"changed": n}, the function's value, or {"error": why}.
 
-        One transaction; an error leaves the world as it was. Text in, text out: never raises for what an
-        agent sends. A call may come from any thread. Raises Overrun for a function that does not come back:
-        it still holds the world, so nothing true can be said of this session any more.
+        One transaction; an error, and so a result over LONGEST_RESULT, leaves the world as it was. Text in,
+        text out: never raises for what an agent sends. A call may come from any thread. Raises Overrun for a
+        function that does not come back: it still holds the world, so nothing true can be said of this
+        session any more; and what SQLite raises where a function has closed the database.
         """
         tool = self._tools.get(name)
         if tool is None:
             return _error(f"unknown tool {cut(repr(name), 60)}; known are {', '.join(self._tools)}")
         with self._lock:
             try:
-                given = _checked(self._validators[name], arguments)
+                given = read_arguments(self._validators[name], arguments)
                 self._database.control("BEGIN")
                 value = self._act(tool, given)
                 text = _as_json(value)
@@ -113,7 +110,7 @@ class World:
         names = tool.parameters.get("properties", {})
         bound = {name: _bindable(given.get(name)) for name in names}
         for statement in tool.sql:
-            columns, rows = self._database.query(statement, bound)
+            columns, rows = self._database.query(statement, bound, most=LONGEST_RESULT)
             if columns is not None:
                 value = [dict(zip(columns, map(_readable, row), strict=True)) for row in rows]
         changed = connection.total_changes - before
@@ -125,15 +122,15 @@ class World:
         """The JSON-safe final state: {"world", "files", "http"}.
 
         `world` is the database's image, deflated, in base64. `files`: relative path -> {"sha256", "text"},
-        text NULL where it is not UTF-8; links are not followed. `http`: the recorded exchanges.
+        text NULL where it is not UTF-8; links are not followed. `http`: the recorded exchanges. Raises
+        WorldError, or what SQLite raises, where a tool's function made it none that can be kept.
         """
         with self._lock:
             image = zlib.compress(self._database.image(), 6)
-            http = json.loads(json.dumps(self.context.http, default=str))
             return {
                 "world": base64.b64encode(image).decode(),
                 "files": _files(self.context.folder),
-                "http": http,
+                "http": _exchanges(self.context.http),
             }
 
     def close(self) -> None:
@@ -218,30 +215,12 @@ def load_function(path: str) -> Callable[..., Any]:
     module, _, name = path.partition(":")
     try:
         found = getattr(importlib.import_module(module), name)
-    except Exception as error:
-        raise WorldError(f"{path!r} cannot be loaded: {error}") from error
+    except BaseException as error:  # a module that exits when it is imported must not end the program
+        why = error if isinstance(error, Exception) else named(error)
+        raise WorldError(f"{path!r} cannot be loaded: {why}") from error
     if not callable(found):
         raise WorldError(f"{path!r} is no function")
     return found  # type: ignore[no-any-return]
-
-
-def _checked(validator: Draft202012Validator, arguments: object) -> dict[str, Any]:
-    """The arguments as an object that meets the schema. Raises WorldError."""
-    try:
-        if isinstance(arguments, str):
-            # Some gateways send an empty text for a call without arguments.
-            arguments = json.loads(arguments) if arguments.strip() else {}
-        json.dumps(arguments, allow_nan=False)
-    except (ValueError, TypeError) as error:
-        raise WorldError(f"the arguments are not valid JSON: {error}") from error
-    except RecursionError as error:
-        raise WorldError("the arguments are nested too deep") from error
-    if not isinstance(arguments, dict):
-        raise WorldError(f"the arguments must be a JSON object, found {cut(repr(arguments), 60)}")
-    wrong = sorted(validator.iter_errors(arguments), key=lambda error: error.json_path)
-    if wrong:
-        raise WorldError("; ".join(f"{error.json_path}: {cut(error.message, 150)}" for error in wrong[:3]))
-    return arguments
 
 
 def _bindable(value: object) -> object:
@@ -268,8 +247,20 @@ def _files(folder: Path) -> dict[str, dict[str, str | None]]:
     return found
 
 
+def _exchanges(http: object) -> list[dict[str, Any]]:
+    try:
+        found = json.loads(json.dumps(http, default=str))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise WorldError(f"context.http cannot be written as JSON: {named(error)}") from error
+    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+        raise WorldError("context.http holds something else than {method, url, status, body}")
+    return found
+
+
 def _as_json(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    if len(text) > LONGEST_RESULT:
+        raise WorldError(f"the result is too long: {len(text):,} characters, at most {LONGEST_RESULT:,}")
     text.encode()  # a lone surrogate could not be sent
     return text
 

@@ -61,12 +61,17 @@ class Database:
         self.connection.set_authorizer(self._authorize)
         self.connection.set_progress_handler(self._is_late, 1000)
 
-    def query(self, sql: str, bound: Mapping[str, Any] | None = None) -> tuple[list[str] | None, list[Row]]:
-        """Column names (None for a statement that gives no rows) and rows. Raises WorldError."""
+    def query(
+        self, sql: str, bound: Mapping[str, Any] | None = None, *, most: int | None = None
+    ) -> tuple[list[str] | None, list[Row]]:
+        """Column names (None for a statement that gives no rows) and rows. Raises WorldError.
+
+        So it does, too, for rows that take more than `most` characters as JSON, without reading them all.
+        """
         self.start_clock()
         try:
             cursor = self.connection.execute(sql, bound or {})
-            rows = cursor.fetchall()
+            rows = cursor.fetchall() if most is None else _some(cursor, most)
         except (sqlite3.Error, ValueError, OverflowError) as error:
             raise WorldError(self.reason(error)) from error
         return [column[0] for column in cursor.description] if cursor.description else None, rows
@@ -126,6 +131,19 @@ class Database:
         return time.monotonic() > self._deadline
 
 
+def _some(cursor: sqlite3.Cursor, most: int) -> list[Row]:
+    rows, size = [], 0
+    names = sum(len(column[0]) + 4 for column in cursor.description or ())
+    for row in cursor:
+        # Never more than what its JSON text takes: that is measured again when it is written.
+        size += names + sum(len(value) if isinstance(value, str | bytes) else 1 for value in row)
+        if size > most:
+            cursor.close()
+            raise WorldError(f"the result is too long: over {most:,} characters, ask for less")
+        rows.append(row)
+    return rows
+
+
 @lru_cache(maxsize=128)
 def build_image(world_sql: str, setup_sql: str = "") -> bytes:
     """The world as SQLite's file image. Raises WorldError with part and line."""
@@ -138,6 +156,8 @@ def build_image(world_sql: str, setup_sql: str = "") -> bytes:
 
 
 def _run_script(database: Database, script: str, part: str) -> None:
+    if "\0" in script:
+        raise WorldError("holds a NUL character", part, script[: script.index("\0")].count("\n") + 1)
     database.may_transact = True
     line = 1
     for statement in _statements(script):
@@ -163,9 +183,10 @@ def _statements(script: str) -> Iterator[str]:
     yield waiting + last
 
 
-def named(error: Exception) -> str:
+def named(error: BaseException) -> str:
     """The error with its kind."""
-    return f"{type(error).__name__}: {error}"
+    said = str(error)
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def cut(text: str, longest: int = _SHOWN) -> str:

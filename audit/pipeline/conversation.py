@@ -3,10 +3,12 @@
 import asyncio
 import json
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Protocol
 
 from audit.doors.prompts import Prompt
 from audit.doors.world import Overrun
+from audit.doors.world_sql import named
 from audit.pipeline.calls import Read, log_of
 from audit.verbs.user_turn import UserTurn, read_user_turn
 from audit.verbs.verdict_text import without_thinking
@@ -17,6 +19,7 @@ from audit.words.tasks import Task
 
 GREETING = {"en": "Hello, how can I help you?", "zh": "您好，请问您需要什么？"}
 TOOL_ROUNDS = 12
+TOOL_ERROR = "tool_error"
 
 
 class Chat(Protocol):
@@ -68,6 +71,7 @@ class Conversation:
     end_reason: str = "max_turns"
     fault: str | None = None
     error: str | None = None
+    call_ids: set[str] = field(default_factory=set)
 
     async def hold(self) -> None:
         """Turn by turn, until the user ends it, someone breaks, or the turns are used up."""
@@ -96,7 +100,7 @@ class Conversation:
             turn = read_user_turn(reply.content or "", self.parts.stop_tokens, told, rules)
             if turn.problem is None:
                 return turn
-        self._end("simulator_fault", "simulator", f"the simulated user's turn was not usable: {turn.problem}")
+        self.end("simulator_fault", "simulator", f"the simulated user's turn was not usable: {turn.problem}")
         return None
 
     async def _agent_acts(self) -> bool:
@@ -113,21 +117,47 @@ class Conversation:
             if not reply.tool_calls:
                 self.messages.append(said)
                 return True
-            self.messages.append(said | {"tool_calls": [_tidy(call) for call in reply.tool_calls]})
-            for call in reply.tool_calls:
-                try:
-                    # In a thread: other sessions go on while a tool is at work.
-                    self.messages.append(await asyncio.to_thread(self._result_of, call))
-                except Overrun as error:
-                    self._end("tool_timeout", "gateway", str(error))
+            calls = [self._tidy(call) for call in reply.tool_calls]
+            self.messages.append(said | {"tool_calls": calls})
+            for call in calls:
+                if not await self._does(call):
                     return False
-        self._end("tool_rounds", None, None)
+        self.end("tool_rounds", None, None)
         return False
 
-    def _result_of(self, call: dict[str, Any]) -> Message:
-        function = call.get("function") or {}
-        result = self.world.call(str(function.get("name")), function.get("arguments") or "")
-        return {"role": "tool", "tool_call_id": call.get("id"), "content": result}
+    async def _does(self, call: dict[str, Any]) -> bool:
+        """One call of a tool; false where it broke the world, and so the session is over."""
+        function = call["function"]
+        try:
+            # In a thread: other sessions go on while a tool is at work.
+            result = await asyncio.to_thread(self.world.call, function["name"], function["arguments"])
+        except Overrun as error:
+            self.end("tool_timeout", "gateway", str(error))
+            return False
+        except Exception as error:  # a user's own function may have done anything
+            self.end(TOOL_ERROR, "verifier", f"the tool {function['name']} broke the world: {named(error)}")
+            return False
+        self.messages.append({"role": "tool", "tool_call_id": call["id"], "content": result})
+        return True
+
+    def _tidy(self, call: dict[str, Any]) -> dict[str, Any]:
+        """A tool call as it is done and goes back to the gateway: id, type, name, arguments as text.
+
+        A call whose id is missing, or taken by an earlier one, gets one of its own.
+        """
+        found, call_id = call.get("function"), call.get("id")
+        function = found if isinstance(found, dict) else {}
+        if not isinstance(call_id, str) or not call_id or call_id in self.call_ids:
+            # Nine letters and digits: some gateways take no other.
+            numbered = (f"call{number:05}" for number in count(len(self.call_ids) + 1))
+            call_id = next(name for name in numbered if name not in self.call_ids)
+        self.call_ids.add(call_id)
+        arguments = _as_text(function.get("arguments"))
+        return {
+            "id": call_id,
+            "type": "function",
+            "function": {"name": str(function.get("name")), "arguments": arguments},
+        }
 
     async def _ask(
         self,
@@ -153,7 +183,7 @@ class Conversation:
         )
         # A user that says nothing is asked again like one that says what it must not.
         if reply.status == "error" and not (reply.is_empty and prompt is self.parts.user_prompt):
-            self._end("gateway_error", "gateway", reply.error)
+            self.end("gateway_error", "gateway", reply.error)
             return None
         return reply
 
@@ -179,17 +209,16 @@ class Conversation:
         finished, *others = self.parts.stop_tokens
         return finished, others[0] if others else None
 
-    def _end(self, reason: str, fault: str | None, error: str | None) -> None:
+    def end(self, reason: str, fault: str | None, error: str | None) -> None:
+        """It is over: why, by whose fault, and what went wrong."""
         self.end_reason, self.fault, self.error = reason, fault, error
 
 
-def _tidy(call: dict[str, Any]) -> dict[str, Any]:
-    """A tool call as it goes back to the gateway: id, type, name, arguments as text."""
-    function = call.get("function") or {}
-    arguments = function.get("arguments")
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
-    return {
-        "id": call.get("id"),
-        "type": "function",
-        "function": {"name": str(function.get("name")), "arguments": text},
-    }
+def _as_text(arguments: Any) -> str:
+    """Arguments as JSON text, as most gateways give them; nothing at all is no argument."""
+    if isinstance(arguments, str):
+        return arguments
+    try:
+        return "{}" if arguments is None else json.dumps(arguments, ensure_ascii=False)
+    except RecursionError:
+        return "nested too deep"

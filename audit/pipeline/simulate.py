@@ -3,16 +3,20 @@
 import asyncio
 import hashlib
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from audit.doors import store, store_live, waiting
 from audit.doors.db import reading, writing
 from audit.doors.world import World
+from audit.doors.world_sql import named
 from audit.pipeline.calls import tokens_of
-from audit.pipeline.conversation import Conversation, Parts
+from audit.pipeline.conversation import TOOL_ERROR, Conversation, Parts
 from audit.pipeline.live import Live
 from audit.pipeline.work import Work
 from audit.words import clock
+from audit.words.config import MOST_SESSIONS
+from audit.words.errors import BadRequest
 from audit.words.records import JudgeLog, Session
 from audit.words.tasks import Task
 from audit.words.text import as_json
@@ -36,15 +40,23 @@ class Held(NamedTuple):
 async def simulate(live: Live) -> None:
     """Hold every session that is not stored yet, and again those that the gateway broke.
 
-    With `retry_errors` also those that the simulated user broke.
+    With `retry_errors` also those that the simulated user or a tool's function broke. Raises BadRequest for
+    more sessions than MOST_SESSIONS.
     """
-    again = {"gateway", "simulator"} if live.retry_errors else {"gateway"}
+    count = len(live.tasks) * live.config.trials * len(live.config.agents)
+    if count > MOST_SESSIONS:
+        raise BadRequest(f"{count:,} sessions are planned, at most {MOST_SESSIONS:,} can be: lower trials")
+    again = {"gateway", "simulator", TOOL_ERROR} if live.retry_errors else {"gateway"}
     with reading(live.engine) as connection:
         stored = waiting.session_faults(connection, live.run.run_id)
-    planned = [item for item in plan(live) if stored.get(session_id_of(live, item), "gateway") in again][
-        : live.limit
-    ]
-    live.meter.begin("simulate", len(planned))
+
+    def due() -> Iterator[Planned]:
+        """Made one by one: there may be millions."""
+        found = (item for item in plan(live) if stored.get(session_id_of(live, item), "gateway") in again)
+        return islice(found, live.limit)
+
+    count = sum(1 for _ in due()) if stored else min(count, live.limit or count)
+    live.meter.begin("simulate", count)
 
     def keep(held: list[Held]) -> None:
         with writing(live.engine) as connection:
@@ -56,7 +68,7 @@ async def simulate(live: Live) -> None:
     async def hold(item: Planned) -> Held:
         return await _hold(live, item)
 
-    await Work(hold, keep, concurrency=live.concurrency, may_go_on=live.may_go_on).through(planned)
+    await Work(hold, keep, concurrency=live.concurrency, may_go_on=live.may_go_on).through(due())
 
 
 def plan(live: Live) -> Iterator[Planned]:
@@ -95,11 +107,22 @@ async def _hold(live: Live, item: Planned) -> Held:
     with world:
         conversation = Conversation(parts, live.models, world)
         await conversation.hold()
-        state = world.snapshot()
-    return Held(_session(live, item, session_id, conversation, as_json(state)), conversation.logs)
+        state_json = None if conversation.end_reason == TOOL_ERROR else _state_left(conversation, world)
+    return Held(_session(live, item, session_id, conversation, state_json), conversation.logs)
 
 
-def _session(live: Live, item: Planned, session_id: str, held: Conversation, state_json: str) -> Session:
+def _state_left(held: Conversation, world: World) -> str | None:
+    """The final state, NULL where a tool's function made it one that cannot be kept."""
+    try:
+        return as_json(world.snapshot())
+    except Exception as error:  # a user's own function may have left anything
+        held.end(TOOL_ERROR, "verifier", f"the final state cannot be kept: {named(error)}")
+        return None
+
+
+def _session(
+    live: Live, item: Planned, session_id: str, held: Conversation, state_json: str | None
+) -> Session:
     agent_logs = [log for log in held.logs if log.role == "agent"]
     tokens = tokens_of(agent_logs)
     task = item.task

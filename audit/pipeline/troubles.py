@@ -18,10 +18,11 @@ def troubles_of(engine: Engine, run_id: str) -> list[str]:
         check = troubles.broken_check(connection, run_id)
     said = [f"{one.calls:,} failed calls of {one.profile}: {_cut(one.error)}" for one in calls]
     for one in sessions:
-        why = _check_that_broke(check) if one.fault == "verifier" else one.error
+        is_of_checks = one.fault == "verifier" and one.end_reason != "tool_error"
+        why = _check_that_broke(check) if is_of_checks else one.error
         said.append(
             f"{one.sessions:,} of {one.of:,} sessions are of no use, fault {one.fault}"
-            + (f", {one.end_reason}" if one.end_reason and one.fault != "verifier" else "")
+            + (f", {one.end_reason}" if one.end_reason and not is_of_checks else "")
             + (f": {_cut(why)}" if why else "")
         )
     return said

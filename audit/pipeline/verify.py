@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from audit.doors import store, store_live, waiting
 from audit.doors.db import reading, writing
 from audit.doors.world import FinalWorld, WorldError
+from audit.doors.world_sql import named
 from audit.pipeline.live import Live
 from audit.pipeline.pointwise import ask_pointwise
 from audit.pipeline.work import Work
@@ -20,6 +21,7 @@ from audit.verbs.trajectory import tool_calls_of
 from audit.verbs.verify import PENDING, Answered, Verified
 from audit.verbs.verify import verify as check
 from audit.words import clock
+from audit.words.errors import AuditError
 from audit.words.records import JudgeLog
 from audit.words.tasks import Task
 from audit.words.text import as_json
@@ -92,9 +94,15 @@ class Checking:
         task = self.tasks.get((session["task_id"], session["task_fingerprint"]))
         if task is None:
             return Checked(None, [])
-        answers, logs = await self._ask(session, task)
-        # In a thread: a check may be a function that takes its time.
-        verified = await asyncio.to_thread(self._check, session, task, answers)
+        logs: list[JudgeLog] = []
+        try:
+            answers = await self._ask(session, task, logs)
+            # In a thread: a check may be a function that takes its time.
+            verified = await asyncio.to_thread(self._check, session, task, answers)
+        except Exception as error:  # whatever one session holds, the others are checked all the same
+            why = str(error) if isinstance(error, AuditError) else named(error)
+            self.live.meter.note(f"session {session['session_id']} cannot be checked: {why}")
+            verified = Verified(None, None, "verifier", ())
         finding = store_live.Finding(
             reward=verified.reward,
             success=None if verified.success is None else int(verified.success),
@@ -106,10 +114,12 @@ class Checking:
         )
         return Checked(finding, logs)
 
-    async def _ask(self, session: dict[str, Any], task: Task) -> tuple[dict[str, Answered], list[JudgeLog]]:
-        """What a model says of the criteria of kind `llm`; what it said before is not asked again."""
+    async def _ask(self, session: dict[str, Any], task: Task, logs: list[JudgeLog]) -> dict[str, Answered]:
+        """What a model says of the criteria of kind `llm`; what it said before is not asked again.
+
+        The calls are added to `logs`, so that none is lost where a later one goes wrong.
+        """
         answers = _answers_before(session)
-        logs: list[JudgeLog] = []
         for item in task.checks:
             if item.kind != "llm" or item.name in answers:
                 continue
@@ -125,18 +135,16 @@ class Checking:
             logs += calls
             if calls[-1].parse_status != "error":
                 answers[item.name] = Answered(found.met, found.evidence or "no answer that can be read")
-        return answers, logs
+        return answers
 
     def _check(self, session: dict[str, Any], task: Task, answers: dict[str, Answered]) -> Verified:
+        if session["final_state_json"] is None:
+            raise WorldError("it left no final state")
         messages = json.loads(session["transcript_json"] or "[]")
-        state = json.loads(session["final_state_json"] or "{}")
+        state = json.loads(session["final_state_json"])
         counts = self.live.config.llm_labels_count
-        try:
-            with FinalWorld(task, state, messages, tool_calls_of(messages)) as evidence:
-                return check(task.checks, evidence, llm_counts=counts, llm_answers=answers)
-        except WorldError as error:
-            self.live.meter.note(f"session {session['session_id']}: {error}")
-            return Verified(None, None, "verifier", ())
+        with FinalWorld(task, state, messages, tool_calls_of(messages)) as evidence:
+            return check(task.checks, evidence, llm_counts=counts, llm_answers=answers)
 
     def _source(self, task: Task) -> str:
         """`llm` where a model's answer is the label, or part of it."""

@@ -165,8 +165,12 @@ def _rows_of(table: str) -> str:
 
 
 def _tool_called(spec: Mapping[str, Any], evidence: Evidence) -> Finding:
-    """A call that the world answered with an error did nothing, so it earns nothing."""
-    calls = [call for call in _calls(spec, evidence) if not _is_error(call["result"])]
+    """A call that the world answered with an error, or not at all, did nothing, so it earns nothing."""
+    calls = [
+        call
+        for call in _calls(spec, evidence)
+        if call["result"] is not None and not _is_error(call["result"])
+    ]
     times = spec.get("times")
     passed = bool(calls) if times is None else len(calls) == times
     return passed, f"{len(calls)} such calls: {_shown([call['index'] for call in calls])}"

@@ -10,6 +10,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    JsonValue,
     SecretStr,
     ValidationError,
     field_validator,
@@ -22,11 +23,13 @@ from audit.words.names import METRICS, SUCCESS_AT, GapScope, GapSource
 
 _Name = TypeVar("_Name", str, tuple[str, ...])
 KNOWN_ROLES = ("simulated_user", "agent", "llm_judge")
+MOST_SESSIONS = 10_000_000
+Seed = Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
 Token = Annotated[str, Field(pattern=r"\S")]
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
 class Profile(_Strict):
@@ -40,13 +43,13 @@ class Profile(_Strict):
     api_key: SecretStr | None = None
     temperature: Annotated[float, Field(ge=0)] | None = None
     max_tokens: Annotated[int, Field(ge=1)] | None = None
-    seed: int | None = None
+    seed: Seed | None = None
     timeout_s: Annotated[float, Field(gt=0)] = 120.0
     attempts: Annotated[int, Field(ge=1)] = 4
     rpm: Annotated[float, Field(gt=0)] | None = None
     tpm: Annotated[float, Field(gt=0)] | None = None
     concurrency: Annotated[int, Field(ge=1)] | None = None
-    extra: dict[str, Any] = {}
+    extra: dict[str, JsonValue] = {}
 
     @field_validator("api_key", mode="before")
     @classmethod
@@ -138,7 +141,7 @@ class Config(_Strict):
     judges: Annotated[list[Panel], Field(min_length=1)]
     tasks: list[str] = []
     sessions: Sessions | None = None
-    trials: Annotated[int, Field(ge=1)] = 1
+    trials: Annotated[int, Field(ge=1, le=MOST_SESSIONS)] = 1
     pairs: Literal["all", "adjacent"] | list[list[str]] = "all"
     swap_rule: Literal["both_agree", "net_vote"] = "both_agree"
     gap_source: GapSource = "agent"
@@ -148,7 +151,7 @@ class Config(_Strict):
     satisfied_at: Annotated[float, Field(ge=0, le=1)] = 0.8
     success_at: float = SUCCESS_AT
     language: Literal["en", "zh"] = "en"
-    seed: int = 0
+    seed: Seed = 0
     max_turns: Annotated[int, Field(ge=1)] = 20
     stop_tokens: Annotated[list[Token], Field(min_length=1)] = [
         "<finished>",
@@ -264,6 +267,8 @@ def _name_faults(found: dict[str, Any]) -> list[str]:
     faults += [f"agents: {name!r} stands twice" for name in _twice(agents)]
     named = [tuple(sorted(map(str, pair))) for pair in _list(found.get("pairs")) if isinstance(pair, list)]
     faults += [f"pairs: {' and '.join(pair)} stand twice" for pair in _twice(named)]
+    if found.get("pairs") == []:
+        faults.append("pairs: expected one pair of agents or more, found none")
     faults += _panel_faults(found.get("judges"))
     for index, pair in enumerate(_list(found.get("pairs"))):
         if isinstance(pair, list) and (len(pair) != 2 or pair[0] == pair[1]):
@@ -345,6 +350,8 @@ def _fault(item: Any, ours: list[int]) -> str:
     if kind == "too_short":
         least = item["ctx"]["min_length"]
         return f"{path}: expected {least} or more, found {len(item['input'])}"
+    if kind == "invalid-json-value":
+        return f"{path}: expected text, a number, true, false, null, a list or a mapping"
     if kind == "string_pattern_mismatch":
         return f"{path}: expected text that is not blank"
     found = "a secret" if path.endswith(("api_key", "api_key_env")) else shown(item["input"])

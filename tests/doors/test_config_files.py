@@ -28,6 +28,7 @@ REST: dict[str, Any] = {"agents": ["a", "b"], "user": "u", "judges": "j", "tasks
 @pytest.fixture
 def written(tmp_path: Path) -> Callable[..., Path]:
     """Writes `audit.yaml` with the given keys."""
+    (tmp_path / "tasks" / "shop").mkdir(parents=True)
 
     def write(**keys: Any) -> Path:
         path = tmp_path / "audit.yaml"
@@ -62,6 +63,7 @@ def test_config_when_its_profiles_stand_in_their_own_file_then_it_is_the_same(
 
 
 def test_config_when_it_is_json_then_it_is_read_as_such(tmp_path: Path) -> None:
+    (tmp_path / "tasks" / "shop").mkdir(parents=True)
     path = tmp_path / "audit.json"
     path.write_text(json.dumps({"profiles": PROFILES} | REST), encoding="utf-8")
     assert [item.name for item in load_config(path)[0].profiles] == ["u", "a", "b", "j"]

@@ -74,7 +74,7 @@ def read_chat(row: Row, field: str) -> list[dict[str, Any]]:
             chat.result(raw_id, text_of(message), message.text("name"))
             continue
         calls = [
-            (call.text("id") or "", *_function(call.inner("function")))
+            (call.text("id") or _NO_ID, *_function(call.inner("function")))
             for call in message.each("tool_calls", needed=False)
         ]
         if message.fields.get("function_call") is not None:

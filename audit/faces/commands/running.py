@@ -21,11 +21,18 @@ DEFAULT_CONFIG = "audit.yaml"
 _AFTER = {"simulate": "judge", "judge": "verify", "verify": "score"}
 
 
+def _seed(_ctx: click.Context, _param: click.Parameter, seed: int | None) -> int | None:
+    # As a range of the type, --help would tell its two long numbers.
+    if seed is not None and not -(1 << 63) <= seed < 1 << 63:
+        raise click.BadParameter("expected a whole number of 64 bits")
+    return seed
+
+
 def stage_options(command: Any) -> Any:
     """What all stages take."""
     for decorator in (
         click.option("--dry-run", is_flag=True, help="Say how many calls there would be."),
-        click.option("--seed", type=int, help="Instead of the seeds in the config."),
+        click.option("--seed", type=int, callback=_seed, help="Instead of the seeds in the config."),
         click.option("--max-tokens", type=click.IntRange(min=1), help="Stop at so many tokens, resumable."),
         click.option("--retry-errors", is_flag=True, help="Ask again what failed for good."),
         click.option("--name", help="What a new run is called, instead of the config's name."),
