@@ -36,10 +36,12 @@ DOORS = {
         "doors/lease.py",
         "doors/waiting.py",
         "doors/counts.py",
+        "doors/ask_worst.py",
         "doors/matched.py",
         "pipeline/",
         # The type of the database that commands hand on, for the type checker alone.
         "faces/commands/importing.py",
+        "faces/commands/reporting.py",
     },
     "alembic": {"doors/db.py"},
     "sqlite3": {
@@ -54,6 +56,9 @@ DOORS = {
     "inspect_ai": {"doors/formats/inspect_logs.py"},
     "pyarrow": {"doors/tables.py"},
     "rich": {"faces/"},
+    "jinja2": {"doors/prompts.py", "faces/page.py"},
+    "markupsafe": {"faces/page.py", "faces/page_plots.py"},
+    "matplotlib": {"faces/page_plots.py", "faces/trend_plot.py"},
     "click": {"faces/"},
     "scipy": {"statistics/"},
     "json_repair": {"verbs/"},

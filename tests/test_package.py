@@ -43,8 +43,14 @@ def test_wheel_when_opened_then_what_the_program_needs_is_inside_and_no_test(whe
     }
     assert {"audit/shipped/migrations/env.py", "audit/shipped/data/judged_pairs.jsonl"} < needed
     assert needed <= names
-    modules = {path.relative_to(CHECKOUT).as_posix() for path in (CHECKOUT / "audit").rglob("*.py")}
-    assert modules <= names
+    # Prompts and the page's templates too.
+    held = {
+        path.relative_to(CHECKOUT).as_posix()
+        for path in (CHECKOUT / "audit").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert {"audit/faces/page.py", "audit/faces/page_templates/page.html.jinja"} < held
+    assert held <= names
     assert {name.split("/")[0] for name in names} == {"audit", "reward_audit-0.1.0.dist-info"}
 
 
@@ -94,7 +100,9 @@ def test_wheel_when_installed_elsewhere_then_it_imports_and_reports_without_the_
 
     assert report["pairs"]["total"] == 540
     assert report["near_vs_wide"]["near"]["misselected"] > 0
-    assert sorted(path.name for path in elsewhere.iterdir()) == ["reward_audit.db"]
+    run("-m", "audit", "report", "--html", "page.html")
+    assert "<svg" in (elsewhere / "page.html").read_text(encoding="utf-8")
+    assert sorted(path.name for path in elsewhere.iterdir()) == ["page.html", "reward_audit.db"]
 
 
 def test_package_when_described_then_the_command_of_the_readme_is_its_entry_point(wheel: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from errno import EISDIR
 from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
@@ -45,6 +46,13 @@ def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]])
         return _csv(partial, columns, rows)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write one text as UTF-8, a lone surrogate escaped. Raises BadFile where that cannot be done."""
+    with _whole(path) as partial, partial.open("w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(text)
+        _settle(file)
+
+
 def cell(value: Any) -> Any:
     """A CSV cell: text that a spreadsheet would run as a formula begins with an apostrophe."""
     if isinstance(value, str) and value.startswith(_FORMULA):
@@ -56,16 +64,24 @@ def cell(value: Any) -> Any:
 
 @contextmanager
 def _whole(path: Path) -> Iterator[Path]:
-    """A file beside `path` that takes its place only when everything is in it."""
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    """A file beside `path` that takes its place only when everything is in it.
+
+    Raises BadFile where that fails, or where `path` is there and no file: nothing may take a device's place.
+    """
     try:
-        yield partial
-        partial.replace(path)
+        if path.is_dir():
+            raise IsADirectoryError(EISDIR, "Is a directory")
+        if path.exists() and not path.is_file():
+            raise BadFile(str(path), "", "is no regular file, and would be replaced by one: name another")
+        partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+        try:
+            yield partial
+            partial.replace(path)
+        finally:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
     except OSError as error:
         raise BadFile(str(path), "", f"cannot be written: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
 
 
 def _safe_csv(

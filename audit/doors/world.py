@@ -134,9 +134,14 @@ class World:
             }
 
     def close(self) -> None:
-        """Leaves nothing behind."""
-        self._database.close()
-        self._temporary.cleanup()
+        """Leaves nothing behind.
+
+        Waits for a call that is at work in another thread, as when a run is stopped: SQLite crashes the
+        process where a connection is closed under it.
+        """
+        with self._lock:
+            self._database.close()
+            self._temporary.cleanup()
 
     def __enter__(self) -> "World":
         return self

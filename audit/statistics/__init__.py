@@ -6,7 +6,9 @@ interval is always of 95%; where none can be told it is NULL, not narrow. Which 
 `report --json`:
 
     rates, near_vs_wide, gap_buckets, categories, judges
-                        rates.clustered_pair_rates, rows over tasks; any one RATE: rates.clustered_rate
+                        rates.clustered_pair_rates, rows over tasks, which groups.Groups adds up; any one
+                        RATE: rates.clustered_rate
+    near_minus_wide     intervals.change_interval; beside what is not beyond chance power.smallest_seen
     rates.error_calls   rates.clustered_rate, calls over tasks (a call without a pair is its own cluster)
     agents              mean_reward, se: agents.paired_se of the rewards alone; intervals.mean_interval;
                         pass_hat_k: passk.pass_hat_ks

@@ -29,18 +29,18 @@ def error_curve(gap: Any, errors: Any, n: Any, cluster: Any) -> dict[str, Any]:
     s exp(-+ t se(log s)) with the cluster-robust variance sum_c U_c^2 / H^2 of beta (White 1982, Econometrica
     50:1-25) and t as in `intervals.share_interval`. Each gap is {"value", "low", "high"}, in units of reward.
     """
-    gaps, part, whole = _rows(gap, errors, n)
+    gaps, part, whole, unit = _rows(gap, errors, n)
     beta, why = _slope(gaps, part, whole)
     if beta is None:
         return _unknown("pairs", why)
     score, curvature = _derivatives(beta, gaps, part, whole)
     (scores,) = grouped(cluster, score)
     if len(scores) < 2:
-        return _found("pairs", 1 / beta, None, None, None, len(scores))
+        return _found("pairs", unit / beta, None, None, None, len(scores))
     se = math.sqrt(len(scores) / (len(scores) - 1) * float((scores**2).sum())) / float(curvature.sum()) / beta
     half = min(t_quantile(degrees_of_freedom(scores)) * se, 700.0)
-    ends = math.exp(-half) / beta, math.exp(half) / beta
-    return _found("pairs", 1 / beta, *ends, CLUSTER_T, len(scores))
+    ends = unit * math.exp(-half) / beta, unit * math.exp(half) / beta
+    return _found("pairs", unit / beta, *ends, CLUSTER_T, len(scores))
 
 
 def error_curve_of_agents(gap: Any, errors: Any, first: Any, second: Any, seed: int = 0) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def error_curve_of_agents(gap: Any, errors: Any, first: Any, second: Any, seed: 
     """
     import numpy as np
 
-    gaps, part, whole = _rows(gap, errors, np.ones(len(gap)))
+    gaps, part, whole, unit = _rows(gap, errors, np.ones(len(gap)))
     beta, why = _slope(gaps, part, whole)
     if beta is None:
         return _unknown("agent_pairs", why)
@@ -63,18 +63,19 @@ def error_curve_of_agents(gap: Any, errors: Any, first: Any, second: Any, seed: 
     scales = np.concatenate(
         [_best(weights @ likelihood, grid) for weights in pair_weights(one, other, families, seed)]
     )
-    low, high = np.quantile(scales, (0.025, 0.975), method="inverted_cdf")
-    return _found(
-        "agent_pairs", 1 / beta, float(low), float(high) if high < math.inf else None, BOOTSTRAP, families
-    )
+    low, high = (float(end) for end in np.quantile(scales, (0.025, 0.975), method="inverted_cdf"))
+    upper = unit * high if high < math.inf else None
+    return _found("agent_pairs", unit / beta, unit * low, upper, BOOTSTRAP, families)
 
 
-def _rows(gap: Any, errors: Any, n: Any) -> tuple["Array", "Array", "Array"]:
+def _rows(gap: Any, errors: Any, n: Any) -> tuple["Array", "Array", "Array", float]:
+    """The rows, and the largest gap, which is their unit: so that no gap is too large to be squared."""
     gaps, part, whole = aligned(gap, errors, n)
     counted(part, whole)
     if (gaps < 0).any():
         raise ValueError("a gap is a number from 0 up")
-    return gaps, part, whole
+    unit = float(max(gaps, default=0.0)) or 1.0
+    return gaps / unit, part, whole, unit
 
 
 def _slope(gaps: "Array", part: "Array", whole: "Array") -> tuple[float | None, str]:

@@ -4,8 +4,10 @@ import hashlib
 import json
 import re
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+from audit.verbs.messages import calls_of
 from audit.verbs.shorten import LEFT_OUT
 from audit.verbs.stops import without_stops
 from audit.verbs.verdict_text import without_thinking
@@ -102,10 +104,9 @@ def _say(lines: list[str], who: str, message: Message, hidden: Hidden) -> None:
 
 def _calls(lines: list[str], who: str, message: Message, hidden: Hidden, names: dict[str, str]) -> None:
     """A line for each tool call of whoever makes it; `names` learns what each id calls."""
-    for call in message.get("tool_calls") or ():
-        function = call.get("function") or {}
+    for call_id, function in calls_of(message):
         name = _one_line(hidden.cover(str(function.get("name"))))
-        names[str(call.get("id"))] = name
+        names[call_id] = name
         lines.append(f"{who} calls {name}({_one_line(hidden.cover(_arguments(function)))})")
 
 
@@ -116,7 +117,7 @@ def _text(message: Message) -> str:
     return "" if content is None else str(content)
 
 
-def _arguments(function: Message) -> str:
+def _arguments(function: Mapping[str, Any]) -> str:
     found = function.get("arguments")
     return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
 

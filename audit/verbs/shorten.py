@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from math import ceil
 from typing import NamedTuple
 
+from audit.verbs.messages import calls_of
 from audit.words.calls import Message
 
 LEFT_OUT = "left_out"
@@ -73,8 +74,7 @@ def _head(messages: Sequence[Message], units: Sequence[Sequence[int]]) -> int:
 
 
 def _changes(messages: Sequence[Message], unit: Sequence[int]) -> bool:
-    calls = messages[unit[0]].get("tool_calls") or ()
-    names = [str((call.get("function") or {}).get("name")).lower() for call in calls]
+    names = [str(function.get("name")).lower() for _, function in calls_of(messages[unit[0]])]
     return any(not name.startswith(_READS) for name in names)
 
 
@@ -116,8 +116,7 @@ def _clip(text: str, limit: int) -> str:
 
 def _tokens(message: Message) -> int:
     """About how many tokens: a quarter of the ASCII characters, and each other one."""
-    calls = message.get("tool_calls") or ()
-    text = _text(message) + "".join(str(call.get("function")) for call in calls)
+    text = _text(message) + "".join(str(function) for _, function in calls_of(message))
     others = sum(not char.isascii() for char in text) if not text.isascii() else 0
     return ceil((len(text) - others) / 4) + others + 4
 

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from audit.doors.tables import cell, write_csv, write_table
+from audit.doors.tables import cell, write_csv, write_table, write_text
 from audit.words.errors import BadFile, MissingExtra
 
 COLUMNS = ("name", "count", "share")
@@ -179,6 +179,26 @@ def test_table_when_its_place_is_none_then_the_error_names_it(tmp_path: Path) ->
         write_csv(tmp_path / "x.parquet", COLUMNS, ROWS)
     assert str(caught.value).endswith(": it is written as CSV: name a file that ends in .csv")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["file.csv", "folder.csv"]
+
+
+def test_text_when_written_then_it_stands_there_whole_and_takes_no_other_things_place(tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    for text in ("older and longer", "é \ud800\r\n"):
+        write_text(path, text)
+        assert path.read_bytes() == text.encode("utf-8", "backslashreplace")
+    os.mkfifo(tmp_path / "pipe")
+    for place, problem in {
+        tmp_path: "cannot be written: Is a directory",
+        Path("/"): "cannot be written: Is a directory",
+        Path(): "cannot be written: Is a directory",
+        Path("/dev/null"): "is no regular file, and would be replaced by one: name another",
+        tmp_path / "pipe": "is no regular file, and would be replaced by one: name another",
+        tmp_path / "none" / "page.html": "cannot be written: No such file or directory",
+    }.items():
+        with pytest.raises(BadFile) as caught:
+            write_text(place, "text")
+        assert str(caught.value) == f"{place}: {problem}"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["page.html", "pipe"]
 
 
 def test_parquet_when_its_library_is_not_installed_then_the_error_says_what_to_install(

@@ -5,6 +5,7 @@ import hashlib
 import json
 import sqlite3
 import tempfile
+import time
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -234,6 +235,18 @@ def test_calls_when_parallel_then_none_is_lost() -> None:
     with World(task(tools=(add,))) as world, ThreadPoolExecutor(8) as pool:
         assert set(pool.map(lambda _: world.call("add", {}), range(200))) == {'{"changed": 1}'}
         assert rows(world, "select count(*) from orders") == [(202,)]
+
+
+def test_world_when_closed_while_a_tool_is_at_work_then_waits_for_it() -> None:
+    endless = Tool("endless", "never done", {"type": "object"}, (ENDLESS,))
+    world = World(task(tools=(endless,)), seconds=0.4)
+    with ThreadPoolExecutor(1) as pool:
+        called = pool.submit(world.call, "endless", "{}")
+        time.sleep(0.1)
+        assert not called.done()
+        world.close()
+        assert not world.path.exists()
+    assert called.result() == '{"error": "took longer than 0.4 s"}'
 
 
 def test_context_when_read_by_a_tool_then_folder_and_http_are_the_sessions(world: World) -> None:

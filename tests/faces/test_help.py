@@ -11,7 +11,19 @@ from click.testing import CliRunner
 
 from audit.faces.cli import COMMANDS, cli
 
-HEAVY = ("pandas", "openai", "sqlalchemy", "alembic", "scipy", "rich", "orjson", "numpy", "pyarrow")
+HEAVY = (
+    "pandas",
+    "openai",
+    "sqlalchemy",
+    "alembic",
+    "scipy",
+    "rich",
+    "orjson",
+    "numpy",
+    "pyarrow",
+    "matplotlib",
+    "jinja2",
+)
 
 
 def commands(group: click.Group = cli, *before: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:

@@ -166,6 +166,25 @@ def test_live_runs_when_only_a_judges_model_moved_then_it_is_named_with_what_was
     assert shown.startswith("2 runs named embedded")
 
 
+def test_live_runs_when_only_the_tasks_moved_then_shared_pairs_are_told_from_the_rest(
+    here: Callable[..., Any], small: Callable[..., Path], few_tasks: str
+) -> None:
+    import yaml
+
+    config, tasks = small(), Path(few_tasks) / "tasks.yaml"
+    assert here("run", "-c", config).code == 0
+    listed = yaml.safe_load(tasks.read_text(encoding="utf-8"))
+    tasks.write_text(yaml.safe_dump(listed[:2], allow_unicode=True), encoding="utf-8")
+    assert here("run", "-c", config).code == 0
+    first = json.loads(here("--json", "runs").stdout)[1]["run_id"]
+
+    found = json.loads(here("--json", "compare", first, "latest").stdout)
+    assert found["moved"] == ["tasks"]
+    assert found["changed"]["tasks"] == {"both": 2, "only_before": 1, "only_after": 0, "edited": 0}
+    assert found["matched"]["pairs"] == 6
+    assert found["explanation"].startswith("Only the tasks moved. On the pairs both runs have nothing did")
+
+
 @pytest.mark.parametrize(
     ("args", "problem"),
     [

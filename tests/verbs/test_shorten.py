@@ -3,10 +3,13 @@
 import itertools
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.verbs.render import Hidden, render_session
 from audit.verbs.shorten import LEFT_OUT, shorten
+from audit.verbs.trajectory import tool_calls_of
 
 
 def said(role: str, text: str) -> dict[str, Any]:
@@ -85,3 +88,28 @@ def test_shorten_whatever_the_session_then_order_results_and_changes_stay(
             assert before["role"] in ("assistant", "tool")
     changes = sum("cancel_x" in str(message.get("tool_calls")) for message in messages)
     assert sum("cancel_x" in str(message.get("tool_calls")) for message in kept) == changes
+
+
+@pytest.mark.parametrize(
+    ("odd", "shown"),
+    [
+        (["x"], ["agent calls x(null)"]),
+        ("delete all", ["agent calls delete all(null)"]),
+        (7, ["agent calls 7(null)"]),
+        ([None, {"id": ["c"], "function": "f"}], ["agent calls None(null)", "agent calls f(null)"]),
+        ({"a": 1}, ["agent calls None(null)"]),
+        ([{"function": {"name": None, "arguments": {"a": [1]}}}], ['agent calls None({"a": [1]})']),
+        (None, []),
+    ],
+)
+def test_messages_when_their_tool_calls_are_none_then_they_are_shown_as_they_are_written(
+    odd: object, shown: list[str]
+) -> None:
+    """Judged pairs may bring messages of any make: what is in them is seen, and stops nothing."""
+    messages = [
+        {"role": "assistant", "content": None, "tool_calls": odd},
+        {"role": "tool", "tool_call_id": ["c"]},
+    ]
+
+    assert render_session(shorten(messages, 0).messages[:1], Hidden((), ())).splitlines() == shown
+    assert len(tool_calls_of(messages)) == len(shown)
