@@ -1,5 +1,35 @@
 -- One row per pair and flag: why a pair should not be trusted as it stands. A clean pair has no row.
 with
+last_labels as (
+    -- an annotator's newest word counts
+    select max(label_id) as label_id
+    from human_labels
+    group by annotator, kind, pair_id, session_id
+),
+denied_pairs as (
+    -- someone prefers another side than the verifier's, or than the judge's where no verifier tells them apart
+    select audit_pairs.pair_id
+    from last_labels
+    inner join human_labels on human_labels.label_id = last_labels.label_id
+    inner join audit_pairs on audit_pairs.pair_id = human_labels.pair_id
+    where human_labels.kind = 'preference'
+        and lower(human_labels.value) <> lower(
+            case
+                when audit_pairs.reward_a - audit_pairs.reward_b > 1e-9 then 'A'
+                when audit_pairs.reward_b - audit_pairs.reward_a > 1e-9 then 'B'
+                else audit_pairs.judge_pref
+            end
+        )
+),
+denied_sessions as (
+    -- someone says failed where the verifier says succeeded, or the other way round
+    select sessions.session_id
+    from last_labels
+    inner join human_labels on human_labels.label_id = last_labels.label_id
+    inner join sessions on sessions.session_id = human_labels.session_id
+    where human_labels.kind = 'success'
+        and case when lower(human_labels.value) in ('1', 'true', 'yes') then 1 else 0 end <> sessions.success
+),
 flags as (
     select run_id, pair_id, outcome as flag
     from audit_pairs
@@ -30,6 +60,12 @@ flags as (
     from audit_pairs
     inner join sessions on sessions.session_id in (audit_pairs.session_a, audit_pairs.session_b)
     where sessions.fault in ('simulator', 'verifier', 'gateway')
+    union all
+    select run_id, pair_id, 'human_disagrees' as flag
+    from audit_pairs
+    where pair_id in (select denied_pairs.pair_id from denied_pairs)
+        or session_a in (select denied_sessions.session_id from denied_sessions)
+        or session_b in (select denied_sessions.session_id from denied_sessions)
 )
 select
     flags.pair_id,

@@ -4,12 +4,11 @@ import csv
 import math
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from errno import EISDIR
 from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any
 
 from audit.words.errors import BadFile, MissingExtra
 from audit.words.text import as_json
@@ -50,7 +49,7 @@ def write_text(path: Path, text: str) -> None:
     """Write one text as UTF-8, a lone surrogate escaped. Raises BadFile where that cannot be done."""
     with _whole(path) as partial, partial.open("w", encoding="utf-8", errors="backslashreplace") as file:
         file.write(text)
-        _settle(file)
+        settle(file)
 
 
 def cell(value: Any) -> Any:
@@ -63,25 +62,41 @@ def cell(value: Any) -> Any:
 
 
 @contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """A file beside `path` that takes its place only when everything is in it.
+def whole_files() -> Iterator[Callable[[Path], Path]]:
+    """Path -> a file beside it to write to: all take their places when everything is in them, or none does.
 
-    Raises BadFile where that fails, or where `path` is there and no file: nothing may take a device's place.
+    They do so in the order in which they were asked for. Raises BadFile where one cannot be written.
     """
-    try:
+    partials: dict[Path, Path] = {}
+
+    def beside(path: Path) -> Path:
         if path.is_dir():
-            raise IsADirectoryError(EISDIR, "Is a directory")
+            raise BadFile(str(path), "", "cannot be written: Is a directory")
         if path.exists() and not path.is_file():
             raise BadFile(str(path), "", "is no regular file, and would be replaced by one: name another")
-        partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
-        try:
-            yield partial
+        if not path.name:
+            raise BadFile(str(path), "", "cannot be written: Is a directory")
+        partials[path] = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+        return partials[path]
+
+    try:
+        yield beside
+        for path, partial in partials.items():
             partial.replace(path)
-        finally:
+    except OSError as error:
+        failed = next((str(path) for path, partial in partials.items() if str(partial) == error.filename), "")
+        told = failed or str(error.filename or next(iter(partials), ""))
+        raise BadFile(told, "", f"cannot be written: {error.strerror or error}") from error
+    finally:
+        for partial in partials.values():
             with suppress(OSError):
                 partial.unlink(missing_ok=True)
-    except OSError as error:
-        raise BadFile(str(path), "", f"cannot be written: {error.strerror or error}") from error
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    with whole_files() as beside:
+        yield beside(path)
 
 
 def _safe_csv(
@@ -98,7 +113,7 @@ def _csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> i
         for row in rows:
             writer.writerow(row)
             count += 1
-        _settle(file)
+        settle(file)
     return count
 
 
@@ -108,7 +123,7 @@ def _jsonl(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]], _k
         for row in rows:
             file.write(as_json(dict(zip(columns, row, strict=True))) + "\n")
             count += 1
-        _settle(file)
+        settle(file)
     return count
 
 
@@ -139,7 +154,7 @@ def _utf8(value: Any) -> Any:
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
-def _settle(file: TextIO) -> None:
+def settle(file: IO[Any]) -> None:
     """On the disk before it takes its place: a full disk is noticed now."""
     file.flush()
     os.fsync(file.fileno())

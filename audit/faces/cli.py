@@ -35,7 +35,7 @@ COMMANDS = {
     "show": ("looking", "Show one run, pair, session or call by its id."),
     "sql": ("asking", "Ask the database one read-only question in SQL."),
     "views": ("asking", "List the views to ask, or show the rows of one."),
-    "export": ("exporting", "Write pairs, calls or sessions to a file."),
+    "export": ("exporting", "Write pairs, calls or sessions to a file, or a clean set for DPO."),
     "reproduce": ("reproducing", "Compute a published finding again, from its published figures."),
     "db": ("database", "Upgrade, check or back up the database."),
 }

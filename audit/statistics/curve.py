@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from audit.statistics.arrays import aligned, counted, grouped
 from audit.statistics.intervals import CLUSTER_T, degrees_of_freedom, t_quantile
 from audit.statistics.resampling import BOOTSTRAP, numbered, pair_weights
+from audit.statistics.special import mills
 
 if TYPE_CHECKING:
     from audit.statistics.arrays import Array
@@ -80,23 +81,28 @@ def _rows(gap: Any, errors: Any, n: Any) -> tuple["Array", "Array", "Array", flo
 
 def _slope(gaps: "Array", part: "Array", whole: "Array") -> tuple[float | None, str]:
     """The most likely beta = 1/s, or why there is none. The likelihood has one hill: its slope falls."""
-    from scipy.optimize import brentq
-
     seen = gaps > 0
     if not whole[seen].sum():
         return None, NO_PAIRS
     if not part[seen].sum():
         return None, NO_ERRORS
 
-    def slope(beta: float) -> float:
-        return float(_derivatives(beta, gaps, part, whole)[0].sum())
-
-    if slope(0.0) <= 0:
+    if _derivatives(0.0, gaps, part, whole)[0].sum() <= 0:
         return None, NO_FALL
-    high = 1 / float(gaps.max())
-    while slope(high) > 0:
-        high *= 2
-    return float(brentq(slope, 0.0, high, xtol=1e-14 * high, rtol=1e-13)), ""
+    low, high = 0.0, 1 / float(gaps.max())
+    while _derivatives(high, gaps, part, whole)[0].sum() > 0:
+        low, high = high, 2 * high
+    beta = high
+    while high - low > 1e-13 * high:
+        score, curvature = _derivatives(beta, gaps, part, whole)
+        slope, bend = float(score.sum()), float(curvature.sum())
+        low, high = (beta, high) if slope > 0 else (low, beta)
+        # Newton's step, and where that leaves the bracket, its middle.
+        step = beta + slope / bend if bend > 0 else low
+        if abs(step - beta) <= 1e-14 * beta:
+            break
+        beta = step if low < step < high else (low + high) / 2
+    return beta, ""
 
 
 def _derivatives(beta: float, gaps: "Array", part: "Array", whole: "Array") -> tuple["Array", "Array"]:
@@ -109,12 +115,11 @@ def _derivatives(beta: float, gaps: "Array", part: "Array", whole: "Array") -> t
 
 
 def _mills(x: "Array") -> "Array":
-    """phi(x) / Phi(x), also far out."""
     import numpy as np
-    from scipy.special import log_ndtr
 
-    ratio: Array = np.exp(-x * x / 2 - math.log(2 * math.pi) / 2 - log_ndtr(x))
-    return ratio
+    values, place = np.unique(x, return_inverse=True)
+    found: Array = np.array([mills(value) for value in values.tolist()])[place]
+    return found
 
 
 def _log_likelihood(x: "Array", part: "Array", whole: "Array") -> "Array":

@@ -9,6 +9,7 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from audit.statistics.arrays import Z95, aligned, counted
+from audit.statistics.special import t_975
 
 if TYPE_CHECKING:
     from audit.statistics.arrays import Array
@@ -177,6 +178,4 @@ def degrees_of_freedom(residuals: "Array") -> float:
 
 def t_quantile(freedom: float) -> float:
     """The 97.5% point of Student's t."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, 0.975))
+    return t_975(freedom)

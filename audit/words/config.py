@@ -1,6 +1,7 @@
 """What `audit.yaml` may say. No type is guessed, no unknown key is taken, every fault is told at once."""
 
 import difflib
+import json
 import types
 from collections.abc import Iterator
 from itertools import pairwise
@@ -10,7 +11,6 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    JsonValue,
     SecretStr,
     ValidationError,
     field_validator,
@@ -49,7 +49,7 @@ class Profile(_Strict):
     rpm: Annotated[float, Field(gt=0)] | None = None
     tpm: Annotated[float, Field(gt=0)] | None = None
     concurrency: Annotated[int, Field(ge=1)] | None = None
-    extra: dict[str, JsonValue] = {}
+    extra: dict[str, Any] = {}
 
     @field_validator("api_key", mode="before")
     @classmethod
@@ -69,6 +69,15 @@ class Profile(_Strict):
     def _no_key(cls, value: str) -> str:
         if begins_as_key(value):
             raise ValueError("expected the name of a model; this looks like a key, which no config holds")
+        return value
+
+    @field_validator("extra")
+    @classmethod
+    def _sendable(cls, value: dict[str, Any]) -> dict[str, Any]:
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError, RecursionError):
+            raise ValueError("holds what JSON cannot: a date, an infinite number, or itself") from None
         return value
 
 
@@ -350,8 +359,6 @@ def _fault(item: Any, ours: list[int]) -> str:
     if kind == "too_short":
         least = item["ctx"]["min_length"]
         return f"{path}: expected {least} or more, found {len(item['input'])}"
-    if kind == "invalid-json-value":
-        return f"{path}: expected text, a number, true, false, null, a list or a mapping"
     if kind == "string_pattern_mismatch":
         return f"{path}: expected text that is not blank"
     found = "a secret" if path.endswith(("api_key", "api_key_env")) else shown(item["input"])

@@ -8,6 +8,7 @@ a `␛` before it. All other text is stored byte for byte. `from_stored(to_store
 import json
 import math
 import re
+from typing import Any
 
 import orjson
 
@@ -37,6 +38,14 @@ def as_json(value: object) -> str:
         # A lone surrogate or an integer over 64 bits, which the slower library can write; but it would write
         # NaN and infinities too, as tokens that no strict reader takes.
         return json.dumps(_finite(value), separators=(",", ":"))
+
+
+def from_json(text: str) -> Any:
+    """The value of stored JSON; half a character in it, which no other program takes, comes as `?`."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return json.loads(json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def _finite(value: object) -> object:

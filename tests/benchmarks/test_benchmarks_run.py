@@ -22,6 +22,11 @@ TINY = ["--pairs", "2000", "--no-limits"]
         ("bucket_view.py", ["--rounds", "1"], {"of_case", "faster_than_pandas", "peak_mb"}),
         ("report_size.py", ["--rounds", "1"], {"of_reading", "peak_mb"}),
         ("startup.py", ["--rounds", "1"], {"help_seconds"}),
+        (
+            "dpo_export.py",
+            ["--rounds", "1"],
+            {"jsonl_pairs_per_second", "jsonl_peak_mb", "parquet_pairs_per_second", "parquet_peak_mb"},
+        ),
         ("llm_cpu.py", ["--pairs", "50", "--rounds", "1"], {"of_bare_post", "of_create"}),
         (
             "llm_rate.py",

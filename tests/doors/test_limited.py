@@ -1,5 +1,6 @@
 """A user's own functions get a limited time: in the open, as a tool, and as a check."""
 
+import asyncio
 import threading
 import time
 
@@ -43,6 +44,17 @@ def test_within_when_a_function_is_quick_then_gives_its_value_or_its_error() -> 
 def test_within_when_a_function_exits_then_only_the_function_ends() -> None:
     with pytest.raises(RuntimeError, match="m:leave wanted to exit: 3"):
         within(5, "m:leave", leave)
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, GeneratorExit, asyncio.CancelledError, BaseException])
+def test_within_when_a_function_raises_what_ends_programs_then_it_is_an_error_of_its_own(
+    kind: type[BaseException],
+) -> None:
+    def work() -> None:
+        raise kind("now")
+
+    with pytest.raises(RuntimeError, match=rf"^m:work raised {kind.__name__}: now$"):
+        within(5, "m:work", work)
 
 
 def test_within_when_a_function_never_ends_then_the_caller_goes_on() -> None:

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from audit.doors.world import FinalWorld, ToolContext, World, WorldError
+from audit.doors.world import FinalWorld, ToolContext, World, WorldError, load_function
 from audit.doors.world_sql import build_image
 from audit.words.tasks import Domain, Task, Tool
 
@@ -418,3 +418,71 @@ def test_worlds_when_closed_or_broken_then_leave_no_file(
     with pytest.raises(WorldError, match=r"^the world cannot be opened: file is not a database$"):
         FinalWorld(task(), {**state, "world": no_database})
     assert list(tmp_path.iterdir()) == []
+
+
+def long_text(connection: sqlite3.Connection, arguments: dict[str, Any], context: ToolContext) -> object:
+    connection.execute("update orders set status = 'gone'")
+    return "x" * arguments["length"]
+
+
+# Who reads all of it needs gigabytes.
+FLOOD = (
+    "with recursive n(i) as (select 1 union all select i + 1 from n limit 100000000) select {} as t from n"
+)
+OVER = "the result is too long: over 100,000 characters, ask for less"
+LONG: dict[str, tuple[Tool, dict[str, Any], str | None]] = {
+    f"rows of {value}": (
+        Tool("read", "rows", {"type": "object"}, ("update orders set note = 'y'", FLOOD.format(value))),
+        {},
+        OVER,
+    )
+    for value in ("zeroblob(1000000)", "i", "'text'")
+} | {
+    f"a text of {length}": (
+        Tool("read", "text", {"type": "object"}, function=f"{__name__}:long_text"),
+        {"length": length},
+        problem,
+    )
+    for length, problem in (
+        (99_998, None),
+        (99_999, "the result is too long: 100,001 characters, at most 100,000"),
+    )
+}
+
+
+@pytest.mark.parametrize("case", LONG)
+def test_call_when_its_result_is_too_long_then_the_agent_is_told_and_the_world_is_as_before(
+    case: str,
+) -> None:
+    tool, arguments, problem = LONG[case]
+    with World(task(tools=(tool,)), seconds=10) as world:
+        before = rows(world)
+        found = json.loads(world.call("read", arguments))
+        assert found == ("x" * 99_998 if problem is None else {"error": problem})
+        assert (rows(world) == before) == (problem is not None)
+
+
+def test_call_when_a_function_closed_the_database_then_it_raises_and_nothing_can_be_kept() -> None:
+    tool = Tool("close", "ends all", {"type": "object"}, function=f"{__name__}:closes")
+    with World(task(tools=(tool,))) as world:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed database"):
+            world.call("close", {})
+        with pytest.raises(sqlite3.ProgrammingError, match="closed database"):
+            world.snapshot()
+
+
+def closes(connection: sqlite3.Connection, arguments: dict[str, Any], context: ToolContext) -> object:
+    connection.close()
+    return "closed"
+
+
+@pytest.mark.parametrize(
+    "kind", ["SystemExit(0)", "KeyboardInterrupt", "GeneratorExit", "OSError('no disk')"]
+)
+def test_function_when_its_module_raises_on_import_then_it_cannot_be_loaded(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "module_that_raises.py").write_text(f"raise {kind}")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(WorldError, match=r"^'module_that_raises:f' cannot be loaded: "):
+        load_function("module_that_raises:f")

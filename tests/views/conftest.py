@@ -61,6 +61,11 @@ class Given:
         fixed = {"run_id": run_id, "role": "judge", "attempt": 1, "parse_status": "ok", "created_at": T}
         self._put(schema.judge_logs, _record(JudgeLog, {**fixed, **columns}))
 
+    def label(self, value: str, kind: str = "preference", **columns: Any) -> None:
+        """What a person said, of a pair or of a session; the newest comes last."""
+        fixed = {"annotator": "ann", "kind": kind, "value": value, "created_at": T}
+        self._put(schema.human_labels, {**fixed, **columns})
+
     def rows(self, select: str) -> list[tuple[Any, ...]]:
         """What a select gives, as plain tuples."""
         with db.reading(self.engine) as connection:

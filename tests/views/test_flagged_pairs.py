@@ -97,3 +97,60 @@ def test_flag_when_read_then_tells_where_the_pair_is(given: Any) -> None:
         ("p1", "inconsistent", "r2", "g2", "007", "t1", "airline", "far", 0.5)
     ]
     assert given.rows("select * from flagged_pairs where run_id = 'r1'") == []
+
+
+# rewards and judge_pref of the pair -> what a person prefers -> is that another side?
+PREFERRED: dict[str, tuple[dict[str, Any], list[str], bool]] = {
+    "the verifier's side": ({"reward_a": 1.0, "reward_b": 0.0, "judge_pref": "A"}, ["A"], False),
+    "the other side": ({"reward_a": 1.0, "reward_b": 0.0, "judge_pref": "A"}, ["B"], True),
+    "a tie": ({"reward_a": 0.2, "reward_b": 0.9, "judge_pref": "B"}, ["tie"], True),
+    "the verifier's side, which the judge missed": (
+        {"reward_a": 1.0, "reward_b": 0.0, "judge_pref": "B"},
+        ["A"],
+        False,
+    ),
+    "the judge's side, nothing verified": ({"reward_a": None, "judge_pref": "B"}, ["b"], False),
+    "another than the judge's, nothing verified": ({"reward_a": None, "judge_pref": "B"}, ["A"], True),
+    "a side where nobody says any": ({"judge_pref": None}, ["A"], False),
+    "first the other, then the verifier's": ({"reward_a": 1.0, "reward_b": 0.0}, ["B", "A"], False),
+    "first the verifier's, then the other": ({"reward_a": 1.0, "reward_b": 0.0}, ["A", "B"], True),
+}
+
+
+@pytest.mark.parametrize(("pair", "said", "disagrees"), PREFERRED.values(), ids=PREFERRED.keys())
+def test_pair_when_a_person_prefers_a_side_then_another_than_the_known_one_is_flagged(
+    given: Any, pair: dict[str, Any], said: list[str], disagrees: bool
+) -> None:
+    given.run()
+    given.pairs(2, "correct", "far", **pair)
+    for value in said:
+        given.label(value, pair_id="p1")
+    assert flags(given) == ([("p1", "human_disagrees")] if disagrees else [])
+
+
+@pytest.mark.parametrize("side", ["session_a", "session_b"])
+@pytest.mark.parametrize(
+    ("success", "said", "disagrees"),
+    [(1, "true", False), (1, "0", True), (0, "1", True), (0, "False", False), (None, "1", False)],
+)
+def test_pair_when_a_person_says_of_a_session_what_the_verifier_denies_then_is_flagged(
+    given: Any, side: str, success: int | None, said: str, disagrees: bool
+) -> None:
+    given.run()
+    given.session("s1", success=success)
+    given.session("s2", success=1)
+    other = "session_b" if side == "session_a" else "session_a"
+    given.pairs(1, "correct", "far", **{side: "s1", other: "s2"})
+    given.pairs(1, "correct", "far", **{other: "s2"})
+    given.label(said, "success", session_id="s1")
+    assert flags(given) == ([("p1", "human_disagrees")] if disagrees else [])
+
+
+def test_pair_when_one_of_several_people_disagrees_then_is_flagged_once(given: Any) -> None:
+    given.run()
+    given.session("s1", success=1)
+    given.pairs(1, "correct", "far", reward_a=1.0, reward_b=0.0, session_a="s1")
+    given.label("A", pair_id="p1", annotator="bo")
+    given.label("B", pair_id="p1", annotator="ann")
+    given.label("0", "success", session_id="s1", annotator="ann")
+    assert flags(given) == [("p1", "human_disagrees")]

@@ -1,5 +1,6 @@
 """audit.yaml: nothing is guessed, nothing unknown is taken, every fault is told at once with its key path."""
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -38,6 +39,33 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
         "llm_labels_count: expected a valid boolean, found 'false'",
     ),
     "a number as text": ({"trials": "2"}, "trials: expected a valid integer, found '2'"),
+    "a seed over 64 bits": (
+        {"seed": 2**70},
+        "seed: expected less than 9223372036854775808, found 1180591620717411303424",
+    ),
+    "a seed below 64 bits": (
+        {"profiles": [*config()["profiles"], profile("x", "agent", seed=-(2**63) - 1)]},
+        "profiles[6].seed: expected greater than or equal to -9223372036854775808, "
+        "found -9223372036854775809",
+    ),
+    "no end of trials": (
+        {"trials": 10**9},
+        "trials: expected less than or equal to 10000000, found 1000000000",
+    ),
+    "no number": ({"max_error_rate": float("nan")}, "max_error_rate: expected a finite number, found nan"),
+    "no finite number": (
+        {"profiles": [*config()["profiles"], profile("x", "agent", rpm=float("inf"))]},
+        "profiles[6].rpm: expected a finite number, found inf",
+    ),
+    "a date among what is sent": (
+        {"profiles": [*config()["profiles"], profile("x", "agent", extra={"a": [date(2025, 1, 1)]})]},
+        "profiles[6].extra: holds what JSON cannot: a date, an infinite number, or itself",
+    ),
+    "no finite number among what is sent": (
+        {"profiles": [*config()["profiles"], profile("x", "agent", extra={"a": float("inf")})]},
+        "profiles[6].extra: holds what JSON cannot: a date, an infinite number, or itself",
+    ),
+    "no pairs": ({"pairs": []}, "pairs: expected one pair of agents or more, found none"),
     "too few": ({"trials": 0}, "trials: expected greater than or equal to 1, found 0"),
     "a number as a model": (
         {"profiles": [*config()["profiles"], profile("x", "agent", model=1.0)]},

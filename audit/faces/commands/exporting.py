@@ -1,26 +1,76 @@
-"""`export`: what is stored, as a file."""
+"""`export`: what is stored, as a file; and the set for DPO that is left when the spoiled rows are out."""
 
+import gc
+import math
+import re
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from audit.faces.cli import settings_of, shared_options
+from audit.faces.cli import Settings, settings_of, shared_options
+from audit.words.flags import FLAGS, STORED, TOLD, no_row
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+_OF_DPO = ("gate", "prefer", "cut", "form", "keep", "drop", "min_gap", "max_chars", "split", "card")
+
+
+def _flag_option(name: str, flags: tuple[str, ...], text: str) -> Any:
+    return click.option(f"--{name}", metavar="FLAG", multiple=True, type=click.Choice(flags), help=text)
+
+
+def dpo_options(command: Any) -> Any:
+    """The options of `export dpo` alone."""
+    for decorator in (
+        click.option("--card", is_flag=True, help="dpo: write a dataset card, README.md, too."),
+        click.option(
+            "--split", metavar="PARTS",
+            help="dpo: parts by task, such as train=.9,test=.1, a file each; no task is in two.",
+        ),
+        click.option("--max-chars", metavar="N", type=click.IntRange(min=1), help="dpo: drop longer rows."),
+        click.option(
+            "--min-gap", metavar="GAP", type=click.FloatRange(min=0),
+            help="dpo: a smaller gap is a near tie (default: where the run's judge errs in one pair of ten).",
+        ),
+        _flag_option("drop", FLAGS, "dpo: drop pairs with this flag too; may stand several times."),
+        _flag_option("keep", STORED, "dpo: keep pairs with this flag; may stand several times."),
+        click.option(
+            "--format", "form", type=click.Choice(("conversational", "standard", "kto")),
+            help="dpo: lists of messages (default), plain strings, or a labelled row for each side.",
+        ),
+        click.option(
+            "--cut", type=click.Choice(("first-divergence", "last-turn", "whole")),
+            help="dpo: where the prompt ends: where the agents part (default), before the last turn, or "
+            "after the task. After `whole` the customer's and tools' words are trained on as well.",
+        ),
+        click.option(
+            "--prefer", type=click.Choice(("judge", "reward")),
+            help="dpo: chosen is what the judge prefers (default), or the side with the higher reward.",
+        ),
+        click.option("--gate", metavar="GATE", help="dpo: which judge, where the run has several."),
+    ):  # fmt: skip
+        command = decorator(command)
+    return command
 
 
 @click.command("export")
-@click.argument("what", metavar="WHAT", type=click.Choice(("pairs", "logs", "gauge-csv")))
+@click.argument("what", metavar="WHAT", type=click.Choice(("dpo", "pairs", "logs", "gauge-csv")))
 @click.option(
     "-o", "--output", "path", metavar="FILE", required=True, type=click.Path(path_type=Path),
     help="The file to write; its ending says how: .csv, .jsonl or .parquet.",
 )  # fmt: skip
 @click.option("--run", metavar="RUN", default="latest", show_default=True, help="Which run.")
+@dpo_options
 @shared_options
 @click.pass_context
-def export_command(ctx: click.Context, what: str, path: Path, run: str) -> None:
-    """Write pairs, calls or sessions to a file.
+def export_command(ctx: click.Context, /, what: str, path: Path, run: str, **options: Any) -> None:
+    """Write pairs, calls or sessions to a file, or a clean set for DPO.
 
     \b
     WHAT is
+      dpo        prompt, chosen, rejected: the pairs that can be trained on
       pairs      audit_pairs, one row a pair
       logs       judge_logs, one row (or JSON object) a call, raw replies as they came
       gauge-csv  sessions, in the columns that `import gauge-csv` reads
@@ -28,8 +78,13 @@ def export_command(ctx: click.Context, what: str, path: Path, run: str) -> None:
     The file appears whole or not at all. In CSV, text that a spreadsheet would run as a formula begins
     with an apostrophe; only gauge-csv, which is read in again, has every text as it is.
 
+    dpo takes .jsonl and .parquet, and writes FILE.dropped.jsonl (each dropped pair with every reason) and
+    FILE.manifest.json (counts, digests, the noise that is left, how to set TRL) beside FILE. All but
+    near_tie and injection_suspected drop a pair, of the judge's flags none under `--prefer reward`.
+
     \b
     Examples:
+      reward-audit export dpo -o clean.jsonl --split train=.9,test=.1 --card
       reward-audit export pairs -o pairs.csv
       reward-audit export logs -o calls.jsonl --run RUN
     """
@@ -38,8 +93,17 @@ def export_command(ctx: click.Context, what: str, path: Path, run: str) -> None:
     from audit.pipeline.exporting import export_gauge_csv, export_table
 
     settings = settings_of(ctx)
+    given = {name: value for name, value in options.items() if value not in (None, (), False)}
+    if what == "dpo":
+        asked = _dpo_options(given)
+    elif given:
+        names = ", ".join("--" + ("format" if name == "form" else name.replace("_", "-")) for name in given)
+        raise click.UsageError(f"{names}: only for `export dpo`")
     engine = open_database(settings.db, create=False)
     try:
+        if what == "dpo":
+            _export_dpo(engine, settings, path, run, asked)
+            return
         if what == "gauge-csv":
             run_id, count = export_gauge_csv(engine, run, path)
         else:
@@ -50,3 +114,69 @@ def export_command(ctx: click.Context, what: str, path: Path, run: str) -> None:
         print_json({"run_id": run_id, "file": str(path), "rows": count})
     else:
         click.echo(f"wrote {count:,} rows of run {run_id} to {path}")
+
+
+def _dpo_options(given: dict[str, Any]) -> dict[str, Any]:
+    impossible = no_row(given.get("prefer", "judge")) & set(given.get("keep", ()))
+    if impossible:
+        names = ", ".join(sorted(impossible))
+        raise click.UsageError(f"--keep {names}: such a pair has no side to call chosen, and gives no row")
+    both = set(given.get("keep", ())) & set(given.get("drop", ()))
+    if both:
+        raise click.UsageError(f"{', '.join(sorted(both))}: --keep or --drop, not both")
+    if "split" in given:
+        given["split"] = _split(given["split"])
+    return given
+
+
+def _split(text: str) -> tuple[tuple[str, float], ...]:
+    parts = []
+    for part in text.split(","):
+        name, _, share = part.strip().partition("=")
+        try:
+            size = float(share)
+        except ValueError:
+            size = math.nan
+        if not re.fullmatch(r"[A-Za-z0-9_]+", name) or not 0 < size <= 1:
+            raise click.BadParameter(f"{part.strip()!r}: write train=.9,test=.1", param_hint="--split")
+        parts.append((name, size))
+    if len({name for name, _ in parts}) < len(parts):
+        raise click.BadParameter("a part is named twice", param_hint="--split")
+    total = sum(size for _, size in parts)
+    if abs(total - 1) > 1e-6:
+        raise click.BadParameter(f"the parts add up to {total:g}, not to 1", param_hint="--split")
+    return tuple(parts)
+
+
+def _export_dpo(engine: "Engine", settings: Settings, path: Path, run: str, asked: dict[str, Any]) -> None:
+    from audit.faces.output import print_json, say
+    from audit.pipeline.exporting_dpo import Wish, export_dpo
+
+    # What is loaded by now stays to the end: it need not be looked through whenever memory is tidied.
+    gc.freeze()
+    found = export_dpo(engine, Wish(path, run, **asked))
+    if settings.as_json:
+        print_json(found)
+        return
+    counts, noise, trl = found["counts"], found["label_noise"], found["trl"]
+    click.echo(
+        f"exported {counts['exported']:,} of {counts['candidates']:,} pairs of run {found['run']['run_id']} "
+        f"to {', '.join(file['file'] for file in found['files'] if file['holds'] == 'rows')}"
+    )
+    if counts["dropped"]:
+        reasons = ", ".join(f"{flag} {count:,}" for flag, count in found["reasons"].items())
+        say(f"Dropped {counts['dropped']:,}: {reasons}.")
+    told = [f"{flag} {found['told'][flag]['exported']:,}" for flag in TOLD if found["told"][flag]["exported"]]
+    if told:
+        say(f"Exported all the same: {', '.join(told)}.")
+    say(
+        f"A verified reward vouches for {noise['vouched_by_verifier']:,} rows, nobody but the judge for "
+        f"{noise['by_judge_alone']:,}."
+    )
+    if trl["label_smoothing"] is None:
+        say(f"No label_smoothing can be told: {trl['why']}.")
+    else:
+        say(
+            f"TRL: loss_type robust, label_smoothing {trl['label_smoothing']:.4g}; as much as is taught by "
+            f"{1 / trl['data_cost']:.0%} of the rows without noise."
+        )

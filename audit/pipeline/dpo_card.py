@@ -1,0 +1,94 @@
+"""The dataset card: a README.md with the Hugging Face hub's YAML header, the finding, and the filter."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from audit.words.errors import BadFile
+
+_MARK = "- reward-audit"
+_LOADERS = {".jsonl": "json", ".parquet": "parquet"}
+# By the number of rows, as the hub has them.
+_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+
+
+def may_write(path: Path) -> None:
+    """Raises BadFile where `path` is a README that is no card of ours: it would be lost."""
+    if path.exists() and _MARK not in path.read_text(encoding="utf-8", errors="replace")[:500]:
+        raise BadFile(str(path), "", "is there already and is no card of ours: export into another folder")
+
+
+def card(manifest: dict[str, Any], headline: str) -> str:
+    """The card of a set, from its manifest; `headline`: what the audit found of the judge."""
+    counts, run, noise = manifest["counts"], manifest["run"], manifest["label_noise"]
+    options, trl = manifest["options"], manifest["trl"]
+    chosen = "the judge's preference" if options["prefer"] == "judge" else "the verified order"
+    lines = [
+        *_header(manifest),
+        "",
+        f"# {run['name']}",
+        "",
+        f"{counts['exported']:,} preference pairs of run `{run['run_id']}`, gate `{run['gate']}`; "
+        f"chosen is {chosen}.",
+        "",
+        "## What the audit found of the judge",
+        "",
+        headline,
+        "",
+        "## How the rows were filtered",
+        "",
+        f"Of {counts['candidates']:,} judged pairs {counts['dropped']:,} were dropped, each with every "
+        f"reason in `{_name(manifest, 'dropped')}`. A pair may have several:",
+        "",
+        "| reason | pairs |",
+        "|---|---|",
+        *(f"| {flag} | {count:,} |" for flag, count in manifest["reasons"].items()),
+        "",
+        *(
+            f"- {flag} (told only): {told['exported']:,} of the exported pairs"
+            for flag, told in manifest["told"].items()
+            if told["exported"]
+        ),
+        "",
+        f"Prompt and completions were cut by `{options['cut']}`. Stop tokens, thinking blocks and empty "
+        "turns are gone; every token of a completion is trained on, those of customers and tools too.",
+        "",
+        "## What is left of the noise",
+        "",
+        f"A verified reward vouches for {noise['vouched_by_verifier']:,} rows, people for "
+        f"{noise['confirmed_by_people']:,}, nobody but the judge for {noise['by_judge_alone']:,}. "
+        + _of_noise(noise),
+        "",
+        "```python",
+        f"DPOConfig(loss_type={trl['loss_type']!r}, label_smoothing={trl['label_smoothing']!r})",
+        "```",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _of_noise(noise: dict[str, Any]) -> str:
+    if noise["value"] is None:
+        return f"The share of flipped labels is unknown: {noise['why']}."
+    return f"Flipped labels: {noise['value']:.1%} of the rows, at most {noise['upper']:.1%}."
+
+
+def _header(manifest: dict[str, Any]) -> list[str]:
+    rows = [file for file in manifest["files"] if file["holds"] == "rows"]
+    total = sum(file["rows"] for file in rows)
+    size = next((name for most, name in _SIZES if total < most), "n>1M")
+    lines = [
+        "---",
+        f"pretty_name: {json.dumps(manifest['run']['name'])}",
+        "tags:",
+        "- dpo",
+        "- preference",
+        _MARK,
+    ]
+    lines += ["size_categories:", f"- {size}", "configs:", "- config_name: default", "  data_files:"]
+    for file in rows:
+        lines += [f"  - split: {file.get('split', 'train')}", f"    path: {json.dumps(file['file'])}"]
+    return [*lines, "---"]
+
+
+def _name(manifest: dict[str, Any], holds: str) -> str:
+    return str(next(file["file"] for file in manifest["files"] if file["holds"] == holds))
