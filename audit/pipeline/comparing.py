@@ -9,7 +9,7 @@ from audit.doors import ask, counts, matched
 from audit.doors.db import reading
 from audit.pipeline import changed, report_pairs
 from audit.pipeline.report_pairs import Pairs
-from audit.pipeline.reporting import choose_gate
+from audit.pipeline.standing import choose_gate
 from audit.statistics.agreement import mcnemar_p
 from audit.statistics.intervals import change_interval
 from audit.statistics.power import smallest_seen

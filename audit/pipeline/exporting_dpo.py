@@ -19,7 +19,7 @@ from audit.pipeline.dpo_card import card, may_write
 from audit.pipeline.dpo_manifest import Asked, Tally, manifest
 from audit.pipeline.dpo_noise import Measured, measure
 from audit.pipeline.dpo_rows import Maker, Rules
-from audit.words.errors import BadRequest
+from audit.pipeline.standing import choose_gate, config_of
 from audit.words.flags import Cut, Form, Prefer, dropping
 from audit.words.records import Run
 
@@ -82,7 +82,7 @@ def export_dpo(engine: Engine, wish: Wish) -> dict[str, Any]:
         may_write(wish.path.with_name("README.md"))
     with reading(engine) as connection, whole_files() as beside, ExitStack() as opened:
         run = ask.run_named(connection, wish.run)
-        gate = _gate(connection, run, wish.gate)
+        gate = choose_gate(run, wish.gate, ask.gates(connection, run.run_id))
         dropped_by = dropping(wish.prefer, wish.keep, wish.drop)
         measured = measure(connection, run, gate, wish.prefer, dropped_by)
         near_tie = _near_tie(wish, measured)
@@ -178,30 +178,6 @@ class _Parts:
         return self._names[min(bisect_right(self._ends, place), len(self._names) - 1)]
 
 
-def _gate(connection: Connection, run: Run, wanted: str | None) -> str:
-    gates = ask.gates(connection, run.run_id)
-    if not gates:
-        raise BadRequest(f"run {run.run_id} holds no pairs: there is nothing to export")
-    if wanted is None:
-        return gates[0] if len(gates) == 1 else _first_gate(run, gates)
-    if wanted not in gates:
-        raise BadRequest(f"run {run.run_id} has no gate {wanted!r}, only {', '.join(sorted(gates))}")
-    return wanted
-
-
-def _first_gate(run: Run, gates: list[str]) -> str:
-    """The first of the config that the run has, else the first by name."""
-    from audit.words.config import Panel  # as heavy as the whole database library
-
-    configured = [Panel.model_validate(judge).gate for judge in _config(run).get("judges", ())]
-    return next((gate for gate in configured if gate in gates), sorted(gates)[0])
-
-
-def _config(run: Run) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(run.config_json).get("config") or {}
-    return found if run.kind == "live" else {}
-
-
 def _near_tie(wish: Wish, measured: Measured) -> dict[str, Any]:
     """Under which gap a pair is called a near tie, and why; NULL: in a bucket that is near."""
     if wish.min_gap is not None:
@@ -215,7 +191,7 @@ def _near_tie(wish: Wish, measured: Measured) -> dict[str, Any]:
 def _rules(
     connection: Connection, run: Run, wish: Wish, dropped_by: frozenset[str], near_below: float | None
 ) -> Rules:
-    tokens = tuple(dict.fromkeys((*STOP_TOKENS, *_config(run).get("stop_tokens", ()))))
+    tokens = tuple(dict.fromkeys((*STOP_TOKENS, *config_of(run).get("stop_tokens", ()))))
     known: dict[str, str] = {}
     tools: dict[str, str] = {}
     for task_id, _, request_json in ask_dpo.tools_by_task(connection, run.run_id):

@@ -1,7 +1,6 @@
 """Report: what a run says of its judge, as the mapping of `report --json`; counting is left to SQL."""
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Engine
@@ -12,12 +11,10 @@ from audit.pipeline import report_agents, report_pairs
 from audit.pipeline.report_pairs import Pairs
 from audit.pipeline.report_sessions import satisfaction
 from audit.pipeline.report_words import headline, notes
-from audit.pipeline.standing import config_of
-from audit.words.config import Panel
-from audit.words.errors import BadRequest
+from audit.pipeline.standing import choose_gate
 from audit.words.records import Run
 
-__all__ = ["choose_gate", "headline", "report", "report_of"]
+__all__ = ["headline", "report", "report_of"]
 _NO_PAIRS = "the run holds no pairs"
 
 
@@ -71,20 +68,6 @@ def report_of(connection: Connection, run: Run, gate: str | None = None) -> dict
         "why": {name: why for name, (part, why) in parts.items() if part is None},
     }
     return found | {"notes": notes(found)}
-
-
-def choose_gate(run: Run, wanted: str | None, gates: Sequence[str]) -> str:
-    """The gate that is meant. Raises BadRequest where there is none, or not that one."""
-    if not gates:
-        raise BadRequest(
-            f"run {run.run_id} holds no pairs: `reward-audit show {run.run_id}` says what it holds"
-        )
-    if wanted is None:
-        configured = [Panel.model_validate(judge).gate for judge in config_of(run).get("judges", ())]
-        return next((gate for gate in configured if gate in gates), sorted(gates)[0])
-    if wanted not in gates:
-        raise BadRequest(f"run {run.run_id} has no gate {wanted!r}, only {', '.join(sorted(gates))}")
-    return wanted
 
 
 def _run(run: Run, gate: str | None) -> dict[str, Any]:

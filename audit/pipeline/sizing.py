@@ -11,7 +11,7 @@ from audit.doors.db import reading
 from audit.pipeline import report_pairs
 from audit.pipeline.comparing import flipped
 from audit.pipeline.report_pairs import Pairs
-from audit.pipeline.reporting import choose_gate
+from audit.pipeline.standing import choose_gate
 from audit.statistics.intervals import design_effect
 from audit.statistics.power import change_variance, pairs_for_precision, pairs_to_see_change
 

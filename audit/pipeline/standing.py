@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from audit.doors import store, store_live, waiting
+from audit.words.errors import BadRequest
 from audit.words.records import Run
 
 
@@ -14,6 +15,25 @@ def config_of(run: Run) -> dict[str, Any]:
     """The config that a live run was begun with, or an imported one judged with; else nothing."""
     found: dict[str, Any] = json.loads(run.config_json).get("config", {})
     return found
+
+
+def choose_gate(run: Run, wanted: str | None, gates: Sequence[str]) -> str:
+    """The gate that is meant: where none is asked for the first of the run's config, else the first by name.
+
+    Raises BadRequest where there is none, or not that one.
+    """
+    if not gates:
+        raise BadRequest(
+            f"run {run.run_id} holds no pairs: `reward-audit show {run.run_id}` says what it holds"
+        )
+    if wanted is None and len(gates) > 1:
+        from audit.words.config import Panel  # as heavy as the whole database library
+
+        configured = [Panel.model_validate(judge).gate for judge in config_of(run).get("judges", ())]
+        return next((gate for gate in configured if gate in gates), sorted(gates)[0])
+    if wanted is not None and wanted not in gates:
+        raise BadRequest(f"run {run.run_id} has no gate {wanted!r}, only {', '.join(sorted(gates))}")
+    return wanted or gates[0]
 
 
 def left(connection: Connection, run: Run) -> dict[str, int]:
