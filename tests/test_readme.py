@@ -51,6 +51,7 @@ def test_first_screen_when_read_then_it_names_the_test_command_that_ci_runs():
 
 def test_config_when_shown_then_it_is_one(tmp_path):
     file = tmp_path / "audit.yaml"
+    (tmp_path / "my_tasks").mkdir()
     file.write_text(re.search(r"```yaml\n(.*?)```", _section("A live run"), re.DOTALL)[1], encoding="utf-8")
     config, notes = load_config(file)
     assert (config.agents, notes) == (["v1", "v2"], [])

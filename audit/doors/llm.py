@@ -238,14 +238,7 @@ def reached_at(endpoint: Endpoint, keys: Mapping[str, str]) -> tuple[str, dict[s
         base_url, query = clean_base_url(endpoint.base_url)
     except AuditError as error:
         raise AuditError(f"profile {endpoint.name!r}: {error}") from error
-    key = key_for(endpoint, base_url, keys)
-    secrets = Secrets([key])
-    if secrets.are_in(endpoint.name) or secrets.are_in(endpoint.model):
-        raise AuditError(
-            f"profile {secrets.out_of(endpoint.name)!r}: its name and its model are stored, and one of them "
-            "holds its key"
-        )
-    return base_url, query, key
+    return base_url, query, key_for(endpoint, base_url, keys)
 
 
 async def _send(line: _Line, body: bytes) -> Answer:
@@ -288,7 +281,7 @@ def _first_cause(error: BaseException) -> str:
     """What the SDK's `Connection error.` or `Request timed out.` was in truth."""
     while error.__cause__ is not None:
         error = error.__cause__
-    return str(error) or type(error).__name__
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _ms_since(began: float) -> float:

@@ -35,7 +35,7 @@ class Answer:
 
     @property
     def is_success(self) -> bool:
-        return self.problem is None and self.status is not None and self.status < 300
+        return self.problem is None and self.status is not None and 200 <= self.status < 300
 
 
 def read_reply(answer: Answer) -> Reply:

@@ -175,16 +175,25 @@ def gates_of(config: Config) -> dict[str, Panel]:
 
 
 def public_config(config: Config) -> dict[str, Any]:
-    """The config without secrets, as it is stored and hashed. Raises BadRequest where its name holds one."""
+    """The config without secrets, as it is stored and hashed. Raises BadRequest where a name holds one."""
+    refuse_keys(config)
     found = config.model_dump(mode="json", exclude={"profiles": {"__all__": {"api_key"}}})
     for profile in found["profiles"]:
         profile["base_url"] = shown_url(profile["base_url"])
         profile["extra"] = without_keys(profile["extra"])
-    secrets = _secrets_of(config)
-    if secrets.are_in(config.name):
-        raise BadRequest("name: it holds a key, and a run's name is stored")
-    stored: dict[str, Any] = secrets.out_of(found)
+    stored: dict[str, Any] = _secrets_of(config).out_of(found)
     return stored
+
+
+def refuse_keys(config: Config, run_name: str | None = None) -> None:
+    """Raises BadRequest where a key stands in what is shown and stored as it is: names and models."""
+    secrets = _secrets_of(config)
+    kept = {"--name": run_name or "", "name": config.name}
+    for index, profile in enumerate(config.profiles):
+        kept |= {f"profiles[{index}].name": profile.name, f"profiles[{index}].model": profile.model}
+    for place, text in kept.items():
+        if secrets.are_in(text):
+            raise BadRequest(f"{place}: it holds the key of a profile, and would be stored")
 
 
 def _secrets_of(config: Config) -> Secrets:

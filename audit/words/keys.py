@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 SHOWN_INSTEAD = "[key]"
-_PREFIXED = re.compile(r"(sk-|gsk_|hf_|AIza)[\w-]{8,}")
+_PREFIXED = re.compile(r"(sk[-_]|gsk_|hf_|AIza)[\w-]{8,}")
 _LONG = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[\w+/=.~-]{20,}")
 _PLAIN = re.compile(r"[A-Za-z]+([ _-][A-Za-z]+)*|\d+")
 _KEYLIKE = re.compile(r"(\w+ )?[\w+/=.~:-]+")  # a scheme such as `Bearer` may come before it

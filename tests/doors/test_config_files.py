@@ -155,6 +155,31 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
         {"profiles": [*PROFILES, profile("x", "agent") | {"base_url": f"https://me:{KEY}@host/v1"}]},
         "profile 'x': base_url holds a password: write https://host/v1",
     ),
+    "in the query of a link": (
+        {"profiles": [*PROFILES, profile("x", "agent") | {"base_url": f"https://h/v1?k={KEY}&utm_source=a"}]},
+        "profile 'x': base_url 'https://h/v1' carries tracking parameters (utm_source): write https://h/v1?k=...",
+    ),
+    "in a query without https": (
+        {"profiles": [*PROFILES, profile("x", "agent") | {"base_url": f"h/v1?k={KEY}#{KEY}"}]},
+        "profile 'x': base_url 'h/v1' is not an address: write it as https://h/v1",
+    ),
+    "as the model": (
+        {"profiles": [*PROFILES, profile("x", "agent") | {"model": KEY}]},
+        "profiles[4].model: expected the name of a model; this looks like a key, which no config holds",
+    ),
+    "in place of its variable, as a word": (
+        {"profiles": [*PROFILES, profile("x", "agent", api_key_env=KEY.replace("-", "_"))]},
+        "profiles[4].api_key_env: expected the name of a variable",
+    ),
+    "as a number": (
+        {"profiles": [*PROFILES, profile("x", "agent", temperature=KEY)]},
+        "profiles[4].temperature: expected a valid number, found 'sk-'... (17 characters)",
+    ),
+    "as a profile": ({"profiles": [*PROFILES, KEY]}, "profiles[4]: expected"),
+    "grown together with its name": (
+        {"profiles": [*PROFILES, profile("x", "agent") | {f"api_key:{KEY}": None}]},
+        "'api'... (25 characters): unknown key",
+    ),
     "in an address without https": (
         {"profiles": [*PROFILES, profile("x", "agent") | {"base_url": f"me:{KEY}@host/v1"}]},
         "profile 'x': base_url holds a password: write https://host/v1",
@@ -171,6 +196,23 @@ def test_config_when_a_key_stands_in_the_wrong_place_then_the_message_does_not_s
         load_config(written(**changes))
     assert message in str(caught.value)
     assert KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (f"!{KEY} x", "could not determine a constructor for the tag '!sk-...'"),
+        (f"*{KEY}", "found undefined alias 'sk-p...'"),
+    ],
+)
+def test_config_when_yaml_takes_a_key_for_its_own_then_the_message_cuts_it(
+    value: str, problem: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "audit.yaml"
+    path.write_text(f"profiles:\n  - name: x\n    api_key: {value}\n", encoding="utf-8")
+    with pytest.raises(BadFile) as caught:
+        load_config(path)
+    assert str(caught.value) == f"{path}, line 3: not YAML: {problem}"
 
 
 def test_config_when_it_is_no_yaml_then_the_line_is_told_and_not_shown(tmp_path: Path) -> None:

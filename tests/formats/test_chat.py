@@ -59,6 +59,16 @@ def test_read_chat_when_calls_share_an_id_then_results_are_theirs_in_order():
     assert [m["tool_call_id"] for m in chat.messages[1:]] == ["call_1", "call_2"]
 
 
+def test_read_chat_when_neither_calls_nor_results_have_ids_then_they_are_joined_in_order():
+    calls = [{"function": {"name": name, "arguments": "{}"}} for name in ("put", "get")]
+    messages = read(
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        {"role": "tool", "content": "one"},
+        {"role": "tool", "tool_call_id": "", "content": "two"},
+    )
+    assert [(m["tool_call_id"], m["content"]) for m in messages[1:]] == [("call_1", "one"), ("call_2", "two")]
+
+
 def test_read_chat_when_a_message_has_no_calls_then_it_has_no_such_key():
     """Case DP-03: an object everywhere, and no key where there is nothing."""
     messages = read(called('{"order": 17}'), called({"order": "17"}), {"role": "user", "tool_calls": None})

@@ -133,10 +133,12 @@ def _regrade(ctx: click.Context, wanted: str, path: Path) -> None:
 def _stages(ctx: click.Context, stages: tuple[str, ...], options: dict[str, Any]) -> None:
     from audit.doors.db import open_database
     from audit.faces.progress import live_progress
+    from audit.pipeline.live import refuse_keys
     from audit.pipeline.run import Order, run
 
     settings = settings_of(ctx)
     config = _config(options, judges_only=stages == ("judge",))
+    refuse_keys(config, options["name"])
     order = Order(
         config=config,
         stages=stages,
