@@ -7,15 +7,16 @@ from typing import Any, NamedTuple
 from audit.doors.ask_dpo import Candidate
 from audit.doors.dataset import Field
 from audit.pipeline.dpo_noise import UNSURE, Backing, Measured, backing, better_side, chosen_side
-from audit.verbs.dpo import Parted, cleaned, cut_at, has_calls, length, parted
+from audit.verbs.dpo import Parted, cleaned, cut_at, length, parted
 from audit.verbs.dpo_text import addresses_judge, as_strings, may_think
 from audit.words.calls import Message
 from audit.words.flags import FLAGS, Cut, Form, Prefer
 from audit.words.names import TOLERANCE
 from audit.words.text import from_json
 
-# Sessions are in many pairs: so many characters of them are kept cleaned.
-_KEPT_CHARS = 200_000
+# Sessions are in many pairs, mostly of one task: so many characters of them are kept cleaned, and as many
+# of those before.
+_KEPT_CHARS = 120_000
 _NO_ROWS: list[dict[str, Any]] = []
 _NO_KINDS: list[int] = []
 _RIDING = (
@@ -30,13 +31,15 @@ _RIDING = (
 
 
 class Cleaned:
-    """A session as it is trained on."""
+    """A session as it is trained on. Of its tool calls the first and the last message that has one."""
 
-    __slots__ = ("_is_suspect", "has_calls", "messages")
+    __slots__ = ("_is_suspect", "first_call", "last_call", "messages")
 
-    def __init__(self, messages: list[Message], has_calls: bool) -> None:
+    def __init__(self, messages: list[Message]) -> None:
         self.messages = messages
-        self.has_calls = has_calls
+        calling = [at for at, message in enumerate(messages) if "tool_calls" in message]
+        self.first_call = calling[0] if calling else len(messages)
+        self.last_call = calling[-1] if calling else -1
         self._is_suspect: bool | None = None
 
     def is_suspect(self) -> bool:
@@ -91,6 +94,7 @@ class Maker:
         self.rules = rules
         self.measured = measured
         self._sessions: dict[str | None, Cleaned] = {}
+        self._earlier: dict[str | None, Cleaned] = {}
         self._kept = 0
         # Tokens that stand in JSON as they are can be looked for before it is parsed.
         plain = [token for token in rules.stop_tokens if json.dumps(token) == f'"{token}"']
@@ -123,7 +127,9 @@ class Maker:
             told.append("injection_suspected")
         if reasons or (told and not dropped_by.isdisjoint(told)):
             return _dropped(reasons, told, dropped_by)
-        return self._made(pair, found, side, stored, told, a.has_calls or b.has_calls)
+        # A bit for each of prompt, A's and B's completion that holds a tool call.
+        calls = (a.first_call < places[0] and rules.cut != "whole") | (a.last_call >= places[0]) << 1
+        return self._made(pair, found, side, stored, told, calls | (b.last_call >= places[1]) << 2)
 
     def _made(
         self,
@@ -132,7 +138,7 @@ class Maker:
         side: str,
         stored: Sequence[str],
         told: list[str],
-        may_call: bool,
+        calls: int,
     ) -> Made:
         better = better_side(pair.reward_a, pair.reward_b)
         vouching = better if not stored or UNSURE.isdisjoint(stored) else None
@@ -144,9 +150,8 @@ class Maker:
             texts = as_strings(prompt, chosen, rejected)
             strings = dict(zip(("prompt", "chosen", "rejected"), texts, strict=True))
             return Made([strings | riding], [self._kinds(riding)], [], told, behind)
-        # A bit for each of prompt, chosen and rejected that holds a tool call.
-        parts = (prompt, chosen, rejected) if may_call else ()
-        calls = sum(has_calls(part) << at for at, part in enumerate(parts))
+        if side == "B":
+            calls = calls & 1 | calls >> 1 & 2 | calls << 1 & 4
         if self.rules.form == "kto":
             rows = [
                 {"prompt": prompt, "completion": completion, "label": label, **riding}
@@ -183,15 +188,17 @@ class Maker:
     def _cleaned(self, session_id: str | None, transcript: str | None) -> Cleaned | None:
         if session_id is None or transcript is None:
             return None
+        if session_id in self._earlier:
+            return self._earlier[session_id]
         tokens = self._odd_tokens
         for token in self._plain_tokens:
             if token in transcript:
                 tokens = (*tokens, token)
         messages = cleaned(from_json(transcript), tokens, may_think=may_think(transcript))
-        found = Cleaned(messages, has_calls(messages))
+        found = Cleaned(messages)
         self._kept += len(transcript)
         if self._kept > _KEPT_CHARS:
-            self._sessions.clear()
+            self._earlier, self._sessions = self._sessions, {}
             self._kept = len(transcript)
         self._sessions[session_id] = found
         return found

@@ -11,7 +11,7 @@ from audit.statistics.rates import Rate, clustered_rate
 # coarser clusters holds as well.
 MOST_CLUSTERS = 5000
 _COARSE = 2000
-_MOST_GAPS = 20_000
+_MOST_GAPS = 5000
 
 
 def data_cost(flip_rate: float) -> float:

@@ -148,14 +148,6 @@ def length(messages: Sequence[Message]) -> int:
     return total
 
 
-def has_calls(messages: Sequence[Message]) -> bool:
-    """Is there a tool call among the messages?"""
-    for message in messages:  # noqa: SIM110 - three times as quick as any(), for every row
-        if "tool_calls" in message:
-            return True
-    return False
-
-
 def _as_text(content: Any) -> str:
     if isinstance(content, list):
         return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))

@@ -1,6 +1,5 @@
 """`export`: what is stored, as a file; and the set for DPO that is left when the spoiled rows are out."""
 
-import gc
 import math
 import re
 from pathlib import Path
@@ -152,8 +151,6 @@ def _export_dpo(engine: "Engine", settings: Settings, path: Path, run: str, aske
     from audit.faces.output import print_json, say
     from audit.pipeline.exporting_dpo import Wish, export_dpo
 
-    # What is loaded by now stays to the end: it need not be looked through whenever memory is tidied.
-    gc.freeze()
     found = export_dpo(engine, Wish(path, run, **asked))
     if settings.as_json:
         print_json(found)
