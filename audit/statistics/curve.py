@@ -87,7 +87,8 @@ def _slope(gaps: "Array", part: "Array", whole: "Array") -> tuple[float | None, 
     if not part[seen].sum():
         return None, NO_ERRORS
 
-    if _derivatives(0.0, gaps, part, whole)[0].sum() <= 0:
+    # Half of all, weighed by the gap, is no fall; but for the last digits it is not exactly 0.
+    if _derivatives(0.0, gaps, part, whole)[0].sum() <= 1e-9 * float((gaps * whole).sum()):
         return None, NO_FALL
     low, high = 0.0, 1 / float(gaps.max())
     while _derivatives(high, gaps, part, whole)[0].sum() > 0:

@@ -106,7 +106,7 @@ def _calls(lines: list[str], who: str, message: Message, hidden: Hidden, names: 
     """A line for each tool call of whoever makes it; `names` learns what each id calls."""
     for call_id, function in calls_of(message):
         name = _one_line(hidden.cover(str(function.get("name"))))
-        names[call_id] = name
+        names[str(call_id)] = name
         lines.append(f"{who} calls {name}({_one_line(hidden.cover(_arguments(function)))})")
 
 

@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from audit.verbs.messages import calls_of
+
 
 class _Waiting(NamedTuple):
     """A call without a result yet: of which turn, and by which id, NULL where it has none."""
@@ -27,9 +29,7 @@ def tool_calls_of(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
         role = message.get("role") if isinstance(message, Mapping) else None
         if role == "assistant":
             turn += before != "assistant"
-            for raw in _listed(message.get("tool_calls")):
-                held = _mapping(raw)
-                function = _mapping(held.get("function"))
+            for call_id, function in calls_of(message):
                 call = {
                     "name": str(function.get("name")),
                     "arguments": _loaded(function.get("arguments")),
@@ -37,7 +37,7 @@ def tool_calls_of(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
                     "index": len(calls),
                 }
                 calls.append(call)
-                waiting.append(_Waiting(turn, _id(held.get("id")), call))
+                waiting.append(_Waiting(turn, _id(call_id), call))
         elif role == "tool":
             answered = _answered(waiting, _id(message.get("tool_call_id")), turn)
             if answered is not None:
@@ -62,14 +62,6 @@ def _answered(waiting: list[_Waiting], call_id: str | None, turn: int) -> _Waiti
 
 def _id(found: Any) -> str | None:
     return str(found) if isinstance(found, str | int) and found != "" else None
-
-
-def _listed(found: Any) -> list[Any]:
-    return found if isinstance(found, list) else []
-
-
-def _mapping(found: Any) -> Mapping[str, Any]:
-    return found if isinstance(found, Mapping) else {}
 
 
 def _loaded(arguments: Any) -> Any:

@@ -369,8 +369,10 @@ def test_state_when_the_views_are_older_then_is_not_current(engine: Engine, data
 def test_state_when_a_table_and_a_view_are_gone_then_names_them(engine: Engine, database_url: str) -> None:
     with db.writing(engine) as connection:
         connection.execute(text("drop view position_bias"))
+        connection.execute(text("drop view flagged_pairs"))  # which reads the table
         connection.execute(text("drop table human_labels"))
-    assert db.state(database_url)["faults"] == ["human_labels is missing", "position_bias is missing"]
+    gone = ("human_labels", "flagged_pairs", "position_bias")
+    assert db.state(database_url)["faults"] == [f"{name} is missing" for name in gone]
 
 
 def test_state_when_a_reference_is_broken_then_tells_which(sqlite_url: str, tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def held(stage: Stage) -> Callable[[Any], str]:
 PLACES: dict[str, dict[str, Any]] = {
     "a fragment": {"base_url": f"HOST#key={PLANTED}"},
     "a query": {"base_url": "HOST?api-version=2025-06-01&key=" + PLANTED.replace("+", "%2B")},
-    "a name in extra": {"extra": {"api_key": PLANTED, "seed": 2**70, "temperature": "hot"}},
+    "a name in extra": {"extra": {"api_key": PLANTED, "seed": 7, "temperature": "hot"}},
     "a header in extra": {"extra": {"headers": {"X-Any": f"Bearer {PLANTED}"}}},
     "another name in extra, beside the variable": {"extra": {"user": PLANTED}, "api_key_env": "BENCH_KEY"},
     "another name in extra, beside the key": {"extra": {"user": [PLANTED]}, "api_key": PLANTED},

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
@@ -69,6 +69,7 @@ ROWS = st.lists(
 )
 
 
+@example([(1.0, 0, 1, 0), (1.0, 4, 3, 0)], 1.0)
 @given(ROWS, st.floats(0.01, 100))
 def test_curve_when_any_run_is_given_then_it_follows_the_unit_and_equal_rows_may_be_one(
     rows: list[tuple[float, int, int, int]], unit: float

@@ -71,9 +71,9 @@ def test_tool_calls_when_ids_are_missing_or_shared_then_each_result_goes_to_its_
 
 ODD: dict[str, tuple[Any, list[str]]] = {
     "an id that is an object": ([{"id": {"x": 1}, "function": {"name": "get"}}], ["get"]),
-    "a function that is text": ([{"id": "a", "function": "get"}], ["None"]),
-    "calls that are none": (["x", 1, None], ["None", "None", "None"]),
-    "no list of calls": ("get", []),
+    "a function that is text": ([{"id": "a", "function": "get"}], ["get"]),
+    "calls that are none": (["x", 1, None], ["x", "1", "None"]),
+    "no list of calls": ("get", ["get"]),
     "a name that is none": ([{"function": {"name": None}}], ["None"]),
 }
 
