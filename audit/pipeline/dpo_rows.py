@@ -105,8 +105,9 @@ class Maker:
     def make(self, pair: Candidate, stored: Sequence[str]) -> Made:
         """The pair, which has these flags in the view. Text that addresses a judge is looked for last."""
         rules, dropped_by = self.rules, self.rules.dropped_by
-        a = self._sessions.get(pair.session_a) or self._cleaned(pair.session_a, pair.transcript_a)
-        b = self._sessions.get(pair.session_b) or self._cleaned(pair.session_b, pair.transcript_b)
+        known, earlier, id_a, id_b = self._sessions, self._earlier, pair.session_a, pair.session_b
+        a = known.get(id_a) or earlier.get(id_a) or self._cleaned(id_a, pair.transcript_a)
+        b = known.get(id_b) or earlier.get(id_b) or self._cleaned(id_b, pair.transcript_b)
         reasons = [flag for flag in stored if flag in dropped_by and flag != "near_tie"] if stored else []
         told = ["near_tie"] if self._is_near(pair, stored) else []
         if a is None or b is None:
@@ -188,8 +189,6 @@ class Maker:
     def _cleaned(self, session_id: str | None, transcript: str | None) -> Cleaned | None:
         if session_id is None or transcript is None:
             return None
-        if session_id in self._earlier:
-            return self._earlier[session_id]
         tokens = self._odd_tokens
         for token in self._plain_tokens:
             if token in transcript:

@@ -15,6 +15,7 @@ Form: TRL's conversational preference rows; every token of a completion is train
 
 import json
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from audit.verbs.stops import without_stops
@@ -105,7 +106,7 @@ def cut_at(a: list[Message], b: list[Message], cut: Cut, task: str | None) -> tu
         return "no_shared_prompt"
     if not (at_a and a[0]["role"] == "user") and not _asks(_prompt(a[:at_a], cut, task)):
         return "no_shared_prompt"
-    if len(a) - at_a == len(b) - at_b and same_when_trimmed(a[at_a:], b[at_b:]):
+    if len(a) - at_a == len(b) - at_b and same_when_trimmed(islice(a, at_a, None), islice(b, at_b, None)):
         return "identical"
     return at_a, at_b
 
@@ -115,7 +116,7 @@ def parted(a: list[Message], b: list[Message], places: tuple[int, int], cut: Cut
     return Parted(_prompt(a[: places[0]], cut, task), a[places[0] :], b[places[1] :])
 
 
-def same_when_trimmed(a: Sequence[Message], b: Sequence[Message]) -> bool:
+def same_when_trimmed(a: Iterable[Message], b: Iterable[Message]) -> bool:
     """Do both, of one length, say and do the same, but for white space around their texts?"""
     for one, other in zip(a, b, strict=True):
         if one != other and (

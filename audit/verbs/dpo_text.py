@@ -67,7 +67,7 @@ _TO_JUDGE = re.compile(
 
 def may_think(raw: str) -> bool:
     """Can there be a thinking block in these messages, of which `raw` is the JSON? Quick."""
-    return "<" in raw or "HINK]" in raw or "hink]" in raw
+    return "<" in raw or "THINK]" in raw
 
 
 def addresses_judge(messages: Sequence[Message]) -> bool:
