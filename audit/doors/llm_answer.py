@@ -134,7 +134,10 @@ def parse(content: bytes) -> Any:
     try:
         return orjson.loads(content)
     except ValueError:
-        pass
+        return _patiently_parsed(content)
+
+
+def _patiently_parsed(content: bytes) -> Any:
     try:
         return json.loads(content, parse_int=_int)
     except RecursionError:

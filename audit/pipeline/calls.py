@@ -74,11 +74,6 @@ def _integer(value: Any) -> int | None:
     return value if type(value) is int and abs(value) < 2**63 else None
 
 
-def status_of(reply: Reply) -> str:
-    """The parse_status of a call that has no verdict to read."""
-    return reply.status
-
-
 def tokens_of(logs: list[JudgeLog]) -> tuple[int | None, int | None, int | None]:
     """Prompt, completion and total tokens of several calls; NULL as soon as one of them is unknown."""
     return (
