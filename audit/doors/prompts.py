@@ -55,6 +55,7 @@ def prompt(name: str, language: str) -> Prompt:
     """The template `name` in a language, `en` or `zh`."""
     # Values are put in as they are: braces in a transcript are text, never template code.
     environment = Environment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True)  # noqa: S701 - plain text, no HTML
+    environment.globals.clear()  # no template needs one, and each filling would copy them all
     text = (_FOLDER / f"{name}.{language}.jinja").read_text(encoding="utf-8")
     system, _, user = text.partition(_CUT)
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -59,6 +59,14 @@ SATISFACTION_SCHEMA = {
 }
 
 
+class Shown(NamedTuple):
+    """What the judge is shown of a pair: its task, and both sessions as text."""
+
+    source: dict[str, Any]
+    a: str
+    b: str
+
+
 class Heard(NamedTuple):
     """What one judge answered in one order; scores by side."""
 
@@ -151,7 +159,11 @@ class Asking:
     async def pair(self, pair: dict[str, Any]) -> Judged:
         """Both orders to each member of the gate's panel; the later ones only where the rule says so."""
         panel = self.gates[pair["gate"]]
-        sides = {side: self.rendered(pair[f"transcript_{side}"]) for side in ("a", "b")}
+        shown = Shown(
+            source=json.loads(pair["source_json"] or "{}"),
+            a=self.rendered(pair["transcript_a"]),
+            b=self.rendered(pair["transcript_b"]),
+        )
         logs: list[JudgeLog] = []
         heard: list[list[Heard]] = []
         for number, name in enumerate(panel.members):
@@ -161,7 +173,7 @@ class Asking:
             if number == 1 and is_settled and not self._contested(heard[0], panel):
                 break
             endpoint = self.live.endpoint(name)
-            heard.append([await self._order(pair, sides, endpoint, order, logs) for order in ORDERS])
+            heard.append([await self._order(pair, shown, endpoint, order, logs) for order in ORDERS])
         return Judged(_update(pair, panel, heard, logs), logs)
 
     async def session(self, session: dict[str, Any]) -> Satisfied:
@@ -195,7 +207,7 @@ class Asking:
     async def _order(
         self,
         pair: dict[str, Any],
-        sides: dict[str, str],
+        shown: Shown,
         endpoint: Endpoint,
         order: Order,
         logs: list[JudgeLog],
@@ -204,11 +216,10 @@ class Asking:
         kept = pair["kept"].get((endpoint.name, order))
         if kept is not None:
             return _read_reply(kept["raw_output"], kept["finish_reason"], order)[0]
-        first, second = (sides["a"], sides["b"]) if order == "AB" else (sides["b"], sides["a"])
-        source = json.loads(pair["source_json"] or "{}")
+        first, second = (shown.a, shown.b) if order == "AB" else (shown.b, shown.a)
         messages = self.pair_prompt.fill(
-            goal=source.get("goal", ""),
-            policy=source.get("policy", ""),
+            goal=shown.source.get("goal", ""),
+            policy=shown.source.get("policy", ""),
             nonce=nonce(first, second),
             first=first,
             second=second,

@@ -5,6 +5,7 @@ import json
 import re
 import string
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from audit.verbs.messages import calls_of
@@ -57,12 +58,18 @@ class Hidden:
         mixed = [re.escape(word) for word in words if _is_mixed(word)]
         whole = [_WHOLE.format(re.escape(word)) for word in words if not _is_mixed(word)]
         self._names = re.compile("|".join([*mixed, *whole]), re.IGNORECASE) if words else None
+        self._words = tuple(word.lower() for word in words)
         self._tokens = tuple(stop_tokens)
 
     def cover(self, text: str) -> str:
         """The text without stop tokens, names put as `[name]`."""
         text, _ = without_stops(text, self._tokens)
-        return text if self._names is None else self._without_names(text, self._names)
+        return text if self._names is None or self._is_free(text) else self._without_names(text, self._names)
+
+    def _is_free(self, text: str) -> bool:
+        """No name is in it, for sure and quickly told. Beyond ASCII, letters have more than two cases."""
+        lower = text.lower()
+        return text.isascii() and not any(word in lower for word in self._words)
 
     def _without_names(self, text: str, names: re.Pattern[str]) -> str:
         pieces, at = [], 0
@@ -88,12 +95,18 @@ def _is_mixed(name: str) -> bool:
 
 def nonce(*parts: str) -> str:
     """A mark for one call, 16 hex digits, that no text inside can carry: it is made from that very text."""
-    digest = hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=24).hexdigest()
+    digest = hashlib.blake2b(b"".join(map(_digest, parts)), digest_size=24).hexdigest()
     for start in range(0, 48, 16):
         mark = digest[start : start + 16]
         if not any(mark in part for part in parts):
             return mark
     return hashlib.sha256(digest.encode()).hexdigest()[:16]
+
+
+@lru_cache(256)
+def _digest(part: str) -> bytes:
+    """A session stands in many prompts, which are filled one after the other."""
+    return hashlib.blake2b(part.encode("utf-8", "surrogatepass")).digest()
 
 
 def _say(lines: list[str], who: str, message: Message, hidden: Hidden) -> None:

@@ -7,7 +7,10 @@ from functools import lru_cache
 
 def without_stops(text: str, tokens: Iterable[str]) -> tuple[str, str | None]:
     """The text with a space for each token, and the token that stands first, None where there is none."""
-    pattern = _pattern(tuple(tokens))
+    tokens = tuple(tokens)
+    if not any(token in text for token in tokens):
+        return text, None
+    pattern = _pattern(tokens)
     first = pattern.search(text)
     while pattern.search(text):  # until none is left: two halves may meet where one was taken out
         text = pattern.sub(" ", text)

@@ -77,6 +77,20 @@ def test_session_when_rendered_then_it_shows_what_was_done_and_not_by_whom() -> 
     ]
 
 
+@pytest.mark.parametrize(
+    "said",
+    ["kestrel-7", "KESTREL-7", "Ask kestrel-7b.", "\u212aestrel-7", "ke\u017ftrel-7", "kestrel-7 \u4f60"],
+)
+def test_name_when_written_in_any_case_then_it_is_covered(said: str) -> None:
+    """The quick look for names must pass over none that the pattern finds: a Kelvin sign is a k to it."""
+    assert "[name]" in Hidden(["kestrel-7"], STOP).cover(said)
+
+
+@given(st.text(st.sampled_from("kK\u212aeE <>fin\u0130\u0131shed"), max_size=30))
+def test_stop_token_when_covered_then_none_is_left(text: str) -> None:
+    assert "<finished>" not in Hidden([], STOP).cover(text + "<fini<finished>shed>")
+
+
 @given(st.lists(st.text(), min_size=1, max_size=3))
 def test_nonce_when_made_then_no_text_inside_holds_it(parts: list[str]) -> None:
     mark = nonce(*parts)
