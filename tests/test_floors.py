@@ -65,6 +65,7 @@ DOORS = {
     "click": {"faces/"},
     "scipy": {"statistics/"},
     "json_repair": {"verbs/"},
+    "dotenv": {"doors/environment.py"},
     "pandas": set(),
     "numpy": {"statistics/"},
     "openai": {"doors/llm.py", "doors/llm_client.py"},

@@ -121,5 +121,5 @@ def test_package_when_described_then_the_command_of_the_readme_is_its_entry_poin
     ]
     assert sorted(line.removeprefix("Requires-Dist: ").split(">")[0] for line in required) == [
         "aiolimiter", "alembic", "click", "jinja2", "json-repair", "jsonschema", "openai[aiohttp]", "orjson",
-        "pydantic", "pyyaml", "rich", "scipy", "sqlalchemy",
+        "pydantic", "python-dotenv", "pyyaml", "rich", "scipy", "sqlalchemy",
     ]  # fmt: skip

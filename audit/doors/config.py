@@ -8,18 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import SecretStr
 
 from audit.doors.llm_url import clean_base_url
 from audit.doors.shipped import shipped
 from audit.doors.sound import SoundLoader, json_loads, unsound
-from audit.words.config import Config, check_config, is_foreign
+from audit.words.config import Config, Profile, check_config, is_foreign
 from audit.words.errors import AuditError, BadFile
 from audit.words.keys import shown
 
 
-def load_config(path: Path, *, judges_only: bool = False) -> tuple[Config, list[str]]:
+def load_config(
+    path: Path, environ: Mapping[str, str] | None = None, *, judges_only: bool = False
+) -> tuple[Config, list[str]]:
     """The config in `path`, and notes for the user. Paths in it are relative to its folder.
 
+    Each profile gets its key from its variable in `environ` (default: the environment), as a secret.
     Without `tasks`, they are those that ship with this program.
     `profiles: FILE` takes the list from another file, YAML or JSON. Raises BadFile with every fault.
     """
@@ -38,7 +42,15 @@ def load_config(path: Path, *, judges_only: bool = False) -> tuple[Config, list[
     if config.sessions is not None:
         files = [str(path.parent / file) for file in config.sessions.files]
         changes = {"tasks": [], "sessions": config.sessions.model_copy(update={"files": files})}
+    changes["profiles"] = [with_key(profile, environ) for profile in config.profiles]
     return config.model_copy(update=changes), _notes(config, found["profiles"])
+
+
+def with_key(profile: Profile, environ: Mapping[str, str] | None = None) -> Profile:
+    """The profile with the key that its own variable holds; with its own literal one where that is unset."""
+    known = os.environ if environ is None else environ
+    key = known.get(profile.api_key_env, "").strip() if profile.api_key_env else ""
+    return profile.model_copy(update={"api_key": SecretStr(key)}) if key else profile
 
 
 def read_config_file(path: Path) -> Any:
@@ -46,19 +58,17 @@ def read_config_file(path: Path) -> Any:
     return _read(path)
 
 
-def keys_of(config: Config, environ: Mapping[str, str] | None = None) -> dict[str, str | None]:
-    """Profile name -> its key, from its own variable or its own literal, never from another's.
+def keys_of(config: Config) -> dict[str, str | None]:
+    """Profile name -> its key, never another's.
 
     Only profiles that the run uses are asked for. Raises AuditError naming the variable and the profile.
     """
-    known = os.environ if environ is None else environ
     used = set(config.role_names())
     keys: dict[str, str | None] = {}
     for profile in config.profiles:
         if profile.name not in used:
             continue
-        literal = profile.api_key.get_secret_value() if profile.api_key else None
-        key = (known.get(profile.api_key_env) if profile.api_key_env else None) or literal
+        key = profile.api_key.get_secret_value() if profile.api_key else None
         if key is None and profile.api_key_env:
             raise AuditError(
                 f"profile {profile.name!r} takes its key from {profile.api_key_env}, which is not set: "

@@ -7,14 +7,19 @@ import importlib
 import io
 import os
 import sys
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from audit import __version__
 from audit.words.errors import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK, AuditError
 
+if TYPE_CHECKING:
+    from audit.doors.environment import Environment
+
 DEFAULT_DB = "sqlite:///reward_audit.db"
+DEFAULT_CONFIG = "audit.yaml"
 
 # command -> (module, one line of help); a test holds the lines to the commands' own.
 COMMANDS = {
@@ -42,11 +47,13 @@ COMMANDS = {
 
 
 class Settings(NamedTuple):
-    """The options that every command knows."""
+    """The options that every command knows. `config`: the file named by --config, NULL where none is."""
 
-    db: str = DEFAULT_DB
-    as_json: bool = False
-    verbose: bool = False
+    db: str
+    as_json: bool
+    verbose: bool
+    config: Path | None
+    environ: "Environment"
 
 
 class LazyGroup(click.Group):
@@ -85,8 +92,13 @@ def _store(name: str) -> Any:
 
 
 def shared_options(command: Any) -> Any:
-    """`--db`, `--json` and `-v`, which may stand before the command's name or after it."""
+    """What every command knows; the options may stand before the command's name or after it."""
     for decorator in (
+        click.option(
+            "--env-file", metavar="FILE", type=click.Path(path_type=Path), expose_value=False,
+            callback=_store("env_file"),
+            help="Variables that the environment does not set (default: .env, where there is one).",
+        ),
         click.option(
             "-v", "--verbose", is_flag=True, expose_value=False, callback=_store("verbose"),
             help="Show more, and a traceback where something fails.",
@@ -94,6 +106,11 @@ def shared_options(command: Any) -> Any:
         click.option(
             "--json", "as_json", is_flag=True, expose_value=False, callback=_store("as_json"),
             help="Print JSON, for a script.",
+        ),
+        click.option(
+            "-c", "--config", metavar="FILE", type=click.Path(path_type=Path), expose_value=False,
+            callback=_store("config"),
+            help=f"The config, for the commands that read one (default {DEFAULT_CONFIG}).",
         ),
         click.option(
             "--db", metavar="URL", expose_value=False, callback=_store("db"),
@@ -105,10 +122,18 @@ def shared_options(command: Any) -> Any:
 
 
 def settings_of(ctx: click.Context) -> Settings:
-    """What the shared options say: flag, then environment, then default."""
+    """What the shared options say: flag, then environment, then env file, then default. Raises BadFile."""
+    from audit.doors.environment import read_environment
+
     given = ctx.ensure_object(dict)
-    db = given.get("db") or os.environ.get("REWARD_AUDIT_DB") or DEFAULT_DB
-    return Settings(db, given.get("as_json", False), given.get("verbose", False))
+    environ = read_environment(given.get("env_file"))
+    return Settings(
+        db=given.get("db") or environ.get("REWARD_AUDIT_DB") or DEFAULT_DB,
+        as_json=given.get("as_json", False),
+        verbose=given.get("verbose", False),
+        config=given.get("config"),
+        environ=environ,
+    )
 
 
 @click.group(

@@ -1,7 +1,6 @@
 """What the live stages share: the run, its config, its tasks, the models, and what was used up so far."""
 
 import json
-import os
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -197,10 +196,10 @@ def refuse_keys(config: Config, run_name: str | None = None) -> None:
 
 
 def _secrets_of(config: Config) -> Secrets:
-    """What no part of the config may be stored with: keys, in it and in the variables that it names."""
+    """What no part of the config may be stored with: keys, its own and those of its variables."""
     secrets = Secrets()
     for profile in config.profiles:
-        secrets.add({os.environ.get(profile.api_key_env or "", "")} | keys_in(profile.extra))
+        secrets.add(keys_in(profile.extra))
         secrets.add({profile.api_key.get_secret_value()} if profile.api_key else ())
         secrets.add(keys_of_query(dict(parse_qsl(urlsplit(profile.base_url).query))))
     return secrets

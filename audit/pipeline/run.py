@@ -56,11 +56,10 @@ def run(
     order: Order,
     tell: Callable[[Meter], None],
     announce: Callable[[Run, bool], None],
-    environ: Mapping[str, str] | None = None,
 ) -> Ran:
     """Do the stages in order. KeyboardInterrupt passes through after what was done is stored."""
     config = order.config
-    keys = _keys(config, environ)
+    keys = _keys(config)
     found, is_new, tasks = _begin(engine, order)
     announce(found, is_new)
     if found.kind == "live" and found.status == "complete" and not order.retry_errors:
@@ -154,9 +153,9 @@ def _set_status(engine: Engine, found: Run, status: str) -> None:
         store_live.set_status(connection, found.run_id, status)
 
 
-def _keys(config: Config, environ: Mapping[str, str] | None) -> dict[str, str | None]:
+def _keys(config: Config) -> dict[str, str | None]:
     """Key name -> key of every profile in use. Raises AuditError where one cannot be reached as written."""
-    by_profile = keys_of(config, environ)
+    by_profile = keys_of(config)
     used = [profile for profile in config.profiles if profile.name in by_profile]
     keys = {key_name(profile) or profile.name: by_profile[profile.name] for profile in used}
     # Now, and not when a judge's turn comes after hours of paid simulation.

@@ -76,7 +76,7 @@ def judge(database: Path, base_url: str, concurrency: int) -> dict[str, Any]:
 
     engine = open_database(f"sqlite:///{database}", create=False)
     order = Order(_config(base_url), ("judge",), concurrency)
-    meter = run(engine, order, tell, lambda _run, _is_new: None, {}).meter
+    meter = run(engine, order, tell, lambda _run, _is_new: None).meter
     engine.dispose()
     with closing(sqlite3.connect(database)) as connection:
         stored = dict(connection.execute("select parse_status, count(*) from judge_logs group by 1"))

@@ -244,16 +244,16 @@ def test_keys_when_a_profile_names_a_variable_then_it_gets_that_one_or_its_own_l
         # Not used by this run, so its key need not be there.
         profile("c", "agent", api_key_env="NOT_SET"),
     ]
-    config, notes = load_config(written(profiles=profiles))
-    assert keys_of(config, environ) == {"u": None, "a": "sk-a", "b": "sk-own-2", "j": "sk-own-1"}
+    config, notes = load_config(written(profiles=profiles), environ)
+    assert keys_of(config) == {"u": None, "a": "sk-a", "b": "sk-own-2", "j": "sk-own-1"}
     assert [note.split(" holds")[0] for note in notes] == ["profile 'b'", "profile 'j'"]
     assert "sk-own" not in " ".join(notes)
 
     missing, _ = load_config(
-        written(profiles=[*PROFILES[:3], profile("j", "llm_judge", api_key_env="JUDGE_KEY")])
+        written(profiles=[*PROFILES[:3], profile("j", "llm_judge", api_key_env="JUDGE_KEY")]), environ
     )
     with pytest.raises(AuditError) as caught:
-        keys_of(missing, environ)
+        keys_of(missing)
     assert str(caught.value) == (
         "profile 'j' takes its key from JUDGE_KEY, which is not set: export JUDGE_KEY=..."
     )

@@ -144,3 +144,35 @@ def test_run_when_the_config_has_many_faults_then_one_line_tells_them_all_and_no
     for message in [*messages, f"profiles[{judge}].model: expected text: put it in quotes, found 1.0"]:
         assert message in did.stderr
     assert not list(tmp_path.glob("*.db"))
+
+
+def test_key_when_it_stands_in_an_env_file_then_it_is_sent_and_kept_nowhere(
+    here: Any,
+    small: Callable[..., Path],
+    gateway: Callable[..., ChatServer],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("JUDGE_KEY", raising=False)
+    server = gateway(lambda body: Say(body=serve(body)))
+
+    def with_key(profile: dict[str, Any]) -> dict[str, Any]:
+        behind = {"base_url": server.base_url, "api_key_env": "JUDGE_KEY"}
+        return profile | behind if profile["role"] == "llm_judge" else profile
+
+    config = with_profiles(small(agents=AGENTS), with_key)
+    assert "JUDGE_KEY, which is not set" in here("run", "-c", config).stderr
+    (tmp_path / ".env").write_text(f"export JUDGE_KEY='{KEY}'\n", encoding="utf-8")
+    other = tmp_path / "other.env"
+    other.write_text("JUDGE_KEY=sk-of-another-file\n", encoding="utf-8")
+    # A shared option may stand before the command's name too, and a named file replaces `.env`.
+    for args, sent in (
+        (("run", "-c", config), KEY),
+        (("--env-file", other, "-c", config, "run", "--new"), "sk-of-another-file"),
+    ):
+        server.headers.clear()
+        did = here(*args)
+        assert did.code == 0, did.stderr
+        assert {headers["authorization"] for headers in server.headers} == {f"Bearer {sent}"}
+        kept = [did.stdout, did.stderr, *(p.read_bytes().decode("latin-1") for p in tmp_path.glob("audit.*"))]
+        assert not [text for text in kept if sent in text]

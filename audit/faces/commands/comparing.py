@@ -69,15 +69,14 @@ def compare_command(
 
 @click.command("gate")
 @run_argument
-@click.option(
-    "-c", "--config", "file", type=click.Path(path_type=Path), metavar="FILE",
-    help="Thresholds under `gate:` of this file (default: those the run was begun with, then audit.yaml).",
-)  # fmt: skip
 @click.option("--gate", metavar="G", help="Which judge or panel, where the run has several.")
 @shared_options
 @click.pass_context
-def gate_command(ctx: click.Context, run: str, file: Path | None, gate: str | None) -> None:
+def gate_command(ctx: click.Context, run: str, gate: str | None) -> None:
     """Hold a run to the thresholds of its config; exit 3 where one is crossed.
+
+    They stand under `gate:` of the file named by --config; without one, those that the run was begun with
+    count, then those of `audit.yaml`.
 
     One line a threshold. One that too few pairs can tell of fails too, unless it says `on_unknown: pass`; a
     run that is not complete, or whose calls failed too often, always fails.
@@ -97,7 +96,7 @@ def gate_command(ctx: click.Context, run: str, file: Path | None, gate: str | No
     settings = settings_of(ctx)
     engine = open_database(settings.db, create=False)
     try:
-        found = hold(engine, run, file, gate)
+        found = hold(engine, run, settings.config, gate)
     finally:
         engine.dispose()
     if settings.as_json:

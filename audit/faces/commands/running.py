@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from audit.faces.cli import Settings, settings_of, shared_options
+from audit.faces.cli import DEFAULT_CONFIG, Settings, settings_of, shared_options
 from audit.words.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from audit.words.config import Config
     from audit.words.records import Run
 
-DEFAULT_CONFIG = "audit.yaml"
 _AFTER = {"simulate": "judge", "judge": "verify", "verify": "score"}
 
 
@@ -41,8 +40,6 @@ def stage_options(command: Any) -> Any:
         click.option("-j", "concurrency", type=click.IntRange(min=1), default=16, show_default=True,
                      help="How many calls at once."),
         click.option("--limit", type=click.IntRange(min=1), help="At most so many sessions and pairs."),
-        click.option("-c", "--config", "config_path", type=click.Path(path_type=Path),
-                     help=f"The config (default: {DEFAULT_CONFIG}, else the embedded one)."),
     ):  # fmt: skip
         command = decorator(command)
     return shared_options(command)
@@ -137,7 +134,7 @@ def _stages(ctx: click.Context, stages: tuple[str, ...], options: dict[str, Any]
     from audit.pipeline.run import Order, run
 
     settings = settings_of(ctx)
-    config = _config(options, judges_only=stages == ("judge",))
+    config = _config(settings, options, judges_only=stages == ("judge",))
     refuse_keys(config, options["name"])
     order = Order(
         config=config,
@@ -177,14 +174,15 @@ def _terminated_like_interrupted() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _config(options: dict[str, Any], *, judges_only: bool) -> "Config":
+def _config(settings: Settings, options: dict[str, Any], *, judges_only: bool) -> "Config":
+    """The config that is named, else `audit.yaml`, else the embedded one; with what the options change."""
     from audit.doors.config import load_config
     from audit.doors.shipped import shipped
 
-    path = options["config_path"]
+    path = settings.config
     if path is None:
         path = Path(DEFAULT_CONFIG) if Path(DEFAULT_CONFIG).exists() else shipped("data") / "embedded.yaml"
-    config, notes = load_config(path, judges_only=judges_only)
+    config, notes = load_config(path, settings.environ, judges_only=judges_only)
     for note in notes:
         click.echo(f"note: {note}", err=True)
     changes: dict[str, Any] = {}
