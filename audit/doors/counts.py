@@ -79,6 +79,28 @@ def calls_by_role(connection: Connection, run_id: str) -> dict[str, int]:
     )
 
 
+def used(connection: Connection, run_id: str) -> list[dict[str, Any]]:
+    """What the run's calls used, by role and profile; without those that failed and told no tokens.
+
+    `guessed` calls told none, and have `chars` characters.
+    """
+    query = """
+        select
+            role,
+            profile,
+            coalesce(sum(total_tokens), 0) as total_tokens,
+            coalesce(sum(prompt_tokens) filter (where completion_tokens is not null), 0) as prompt_tokens,
+            coalesce(sum(completion_tokens) filter (where prompt_tokens is not null), 0) as completion_tokens,
+            count(*) filter (where total_tokens is null) as guessed,
+            coalesce(sum(length(request_json)) filter (where total_tokens is null), 0)
+                + coalesce(sum(length(raw_output)) filter (where total_tokens is null), 0) as chars
+        from judge_logs
+        where run_id = :run_id and (total_tokens is not null or parse_status <> 'error')
+        group by role, profile
+    """
+    return [dict(row) for row in connection.execute(text(query), {"run_id": run_id}).mappings()]
+
+
 def session_tokens(connection: Connection, run_id: str) -> int | None:
     """Tokens of the agents' calls, where any are known."""
     query = "select sum(total_tokens) from sessions where run_id = :run_id"

@@ -20,6 +20,7 @@ class JudgmentUpdate(NamedTuple):
     prompt_tokens: int | None
     completion_tokens: int | None
     total_tokens: int | None
+    cost_usd: float | None
     judged_at: str
     pair_id: str
 

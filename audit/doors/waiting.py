@@ -109,13 +109,16 @@ def pairs_to_judge(connection: Connection, pair_ids: Sequence[str]) -> list[dict
         connection,
         "select audit_pairs.pair_id, audit_pairs.gate, audit_pairs.trial, audit_pairs.judged_at, "
         "a.transcript_json as transcript_a, b.transcript_json as transcript_b, a.source_json as source_json, "
-        "audit_pairs.prompt_tokens, audit_pairs.completion_tokens, audit_pairs.total_tokens "
+        "audit_pairs.prompt_tokens, audit_pairs.completion_tokens, audit_pairs.total_tokens, "
+        "audit_pairs.cost_usd "
         f"{_SIDES} where audit_pairs.pair_id in :ids order by {_BY_TASK}",
         pair_ids,
     )
     for pair in found:
         pair["kept"], pair["attempts"], pair["tokens"] = {}, {}, (0, 0, 0)
-        if pair["judged_at"] is not None:
+        if pair["judged_at"] is None:
+            pair["cost_usd"] = 0.0
+        else:
             pair["tokens"] = (pair["prompt_tokens"], pair["completion_tokens"], pair["total_tokens"])
             _add_answers(connection, pair)
     return found

@@ -6,17 +6,14 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from audit.doors import ask, waiting
-from audit.doors.prompts import prompt
 from audit.doors.tasks import load_tasks
+from audit.pipeline.expected import AGENT_CALLS, USER_CALLS, call_chars
 from audit.pipeline.live import gates_of
 from audit.pipeline.run import Order
+from audit.verbs.spending import CHARS_A_TOKEN
 from audit.words.config import Config
 from audit.words.errors import BadRequest
 from audit.words.tasks import Task
-
-# A session of a few turns, as the embedded one has them; only a live run tells the truth.
-_USER_CALLS, _AGENT_CALLS = 3, 6
-_SESSION_CHARS, _ANSWER_CHARS, _CHARS_A_TOKEN = 4000, 500, 4
 
 
 def estimate(order: Order) -> dict[str, int]:
@@ -84,16 +81,16 @@ class Work(NamedTuple):
 def _told(order: Order, work: Work, tasks: list[Task]) -> dict[str, int]:
     """The work of the stages that were asked for, and about how many tokens it takes."""
     config = order.config
-    simulation = work.sessions * (_USER_CALLS + _AGENT_CALLS) * ("simulate" in order.stages)
+    simulation = work.sessions * (USER_CALLS + AGENT_CALLS) * ("simulate" in order.stages)
     judge_calls = work.judge_calls * ("judge" in order.stages)
     satisfaction = work.satisfaction_calls * ("judge" in order.stages)
     verifier_calls = work.verifier_calls * ("verify" in order.stages)
-    policy = max((len(task.domain.policy) for task in tasks), default=0)
+    each = call_chars(config, tasks)
     chars = (
-        simulation * (policy + _SESSION_CHARS // 2)
-        + judge_calls * (_prompt_chars(config, "judge_pair") + policy + 2 * _SESSION_CHARS + _ANSWER_CHARS)
-        + verifier_calls * (_prompt_chars(config, "check") + policy + _SESSION_CHARS + _ANSWER_CHARS)
-        + satisfaction * (_prompt_chars(config, "satisfaction") + policy + _SESSION_CHARS + _ANSWER_CHARS)
+        simulation * each["simulate"]
+        + judge_calls * each["judge"]
+        + satisfaction * each["satisfaction"]
+        + verifier_calls * each["verify"]
     )
     return {
         "sessions": work.sessions,
@@ -102,7 +99,7 @@ def _told(order: Order, work: Work, tasks: list[Task]) -> dict[str, int]:
         "judge calls": judge_calls,
         "satisfaction calls": satisfaction,
         "verifier calls": verifier_calls,
-        "tokens": chars // _CHARS_A_TOKEN,
+        "tokens": chars // CHARS_A_TOKEN,
     }
 
 
@@ -119,7 +116,3 @@ def _pairs_of(sessions: int, config: Config) -> int:
 
 def _within(limit: int | None, count: int) -> int:
     return count if limit is None else min(limit, count)
-
-
-def _prompt_chars(config: Config, name: str) -> int:
-    return len(prompt(name, config.language).text)

@@ -10,19 +10,20 @@ from sqlalchemy import Connection
 from audit.doors import store, store_live, waiting
 from audit.doors.db import reading, writing
 from audit.pipeline.calls import Read, log_of, tokens_of
+from audit.pipeline.expected import ATTEMPTS
 from audit.pipeline.live import Live, gates_of
-from audit.pipeline.pointwise import ATTEMPTS, ask_pointwise
+from audit.pipeline.pointwise import ask_pointwise
 from audit.pipeline.rows import mean_score, preference_or_null
-from audit.pipeline.work import Work
 from audit.verbs.gaps import judge_gap
 from audit.verbs.pointwise import read_satisfaction
 from audit.verbs.render import nonce, render_session
 from audit.verbs.settle import preference_of, settle
 from audit.verbs.shorten import Shortened
+from audit.verbs.spending import cost_of
 from audit.verbs.verdict import grammar, read_verdict
 from audit.verbs.vote import is_contested, vote
 from audit.words import clock
-from audit.words.config import Panel
+from audit.words.config import Config, Panel
 from audit.words.names import Answer, Order
 from audit.words.profiles import Endpoint
 from audit.words.records import JudgeLog
@@ -110,9 +111,9 @@ async def _judge_pairs(live: Live) -> None:
             live.meter.count(one.logs)
 
     asking = Asking(live)
-    live.meter.begin("judge", len(found))
+    live.begin("judge", len(found))
     pairs = _read(live, found, waiting.pairs_to_judge)
-    await Work(asking.pair, keep, concurrency=live.concurrency, may_go_on=live.may_go_on).through(pairs)
+    await live.work(asking.pair, keep).through(pairs)
 
 
 async def _ask_satisfaction(live: Live) -> None:
@@ -129,9 +130,9 @@ async def _ask_satisfaction(live: Live) -> None:
             live.meter.count(one.logs)
 
     asking = Asking(live)
-    live.meter.begin("satisfaction", len(found))
+    live.begin("satisfaction", len(found))
     sessions = _read(live, found, waiting.sessions_to_ask)
-    await Work(asking.session, keep, concurrency=live.concurrency, may_go_on=live.may_go_on).through(sessions)
+    await live.work(asking.session, keep).through(sessions)
 
 
 def _read(
@@ -174,7 +175,7 @@ class Asking:
                 break
             endpoint = self.live.endpoint(name)
             heard.append([await self._order(pair, shown, endpoint, order, logs) for order in ORDERS])
-        return Judged(_update(pair, panel, heard, logs), logs)
+        return Judged(_update(self.live.config, pair, panel, heard, logs), logs)
 
     async def session(self, session: dict[str, Any]) -> Satisfied:
         """The pointwise question, to the first judge."""
@@ -275,11 +276,13 @@ def _read_reply(content: str | None, finish_reason: str | None, order: Order) ->
 
 
 def _update(
-    pair: dict[str, Any], panel: Panel, heard: list[list[Heard]], logs: list[JudgeLog]
+    config: Config, pair: dict[str, Any], panel: Panel, heard: list[list[Heard]], logs: list[JudgeLog]
 ) -> store_live.JudgmentUpdate:
     ab, ba = (vote([member[index].answer for member in heard], panel.vote) for index in (0, 1))
     told = [one for member in heard for one in member]
     tokens = [_added(old, new) for old, new in zip(pair["tokens"], tokens_of(logs), strict=True)]
+    costs = [pair["cost_usd"], *(cost_of(log, config) for log in logs)] if config.prices else [None]
+    known = [cost for cost in costs if cost is not None]
     return store_live.JudgmentUpdate(
         pref_ab=preference_or_null(ab),
         pref_ba=preference_or_null(ba),
@@ -288,6 +291,7 @@ def _update(
         prompt_tokens=tokens[0],
         completion_tokens=tokens[1],
         total_tokens=tokens[2],
+        cost_usd=sum(known) if len(known) == len(costs) else None,
         judged_at=clock.now(),
         pair_id=pair["pair_id"],
     )

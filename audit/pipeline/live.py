@@ -2,9 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from sqlalchemy import Engine
@@ -13,10 +13,13 @@ from audit.doors.llm import Models
 from audit.doors.llm_secrets import Secrets
 from audit.doors.llm_url import keys_of_query, shown_url
 from audit.doors.prompts import Prompt, prompt
+from audit.pipeline.budget import Budget
+from audit.pipeline.work import Work
 from audit.verbs.gaps import GAUGE, SCORES, BucketSet, buckets_from_text
 from audit.verbs.isolation import self_names
 from audit.verbs.render import Hidden
 from audit.verbs.shorten import Shortened, shorten
+from audit.verbs.spending import Spent
 from audit.words.config import Config, Panel, Profile
 from audit.words.errors import BadRequest
 from audit.words.keys import keys_in, without_keys
@@ -33,6 +36,19 @@ _HOPELESS = 10
 _REFUSALS = ("HTTP 401", "HTTP 403", "HTTP 404")
 
 
+Item = TypeVar("Item")
+
+
+class _Done(Protocol):
+    """A unit that is done, with its calls."""
+
+    @property
+    def logs(self) -> list[JudgeLog]: ...
+
+
+Done = TypeVar("Done", bound=_Done)
+
+
 @dataclass(slots=True)
 class Meter:
     """Counts of this process: calls, tokens where they are known, failed calls; and who wants to know."""
@@ -46,6 +62,8 @@ class Meter:
     total: int = 0
     notes: list[str] = field(default_factory=list)
     stopped_by: str | None = None
+    over_budget: str | None = None
+    used: Spent | None = None  # by the run, earlier commands on it included
     refused: Counter[str] = field(default_factory=Counter)
     answering: set[str] = field(default_factory=set)
     tell: Callable[["Meter"], None] = lambda _meter: None
@@ -92,6 +110,7 @@ class Live:
     tasks: list[Task]
     models: Models
     concurrency: int
+    budget: Budget
     meter: Meter = field(default_factory=Meter)
     limit: int | None = None
     retry_errors: bool = False
@@ -117,14 +136,32 @@ class Live:
         """What of a session a judge is shown: all, unless it is too long."""
         return shorten(json.loads(transcript_json or "[]"), self.config.transcript_tokens)
 
-    def may_go_on(self) -> bool:
-        """Is there budget left, and does every model answer? Says why not in `meter.stopped_by`."""
-        most, profile = self.config.budget.max_tokens, self.meter.hopeless()
-        if most is not None and self.meter.tokens >= most:
-            self.meter.stopped_by = f"the budget of {most:,} tokens is used up"
-        elif profile is not None:
+    def begin(self, stage: str, total: int) -> None:
+        """A stage begins with so many units to do."""
+        self.meter.begin(stage, total)
+        self.budget.begin(stage)
+
+    async def may_go_on(self) -> bool:
+        """May one more unit begin: does every model answer, and does it fit in the budget?"""
+        profile = self.meter.hopeless()
+        if profile is not None:
             self.meter.stopped_by = f"{profile} refuses every call"
-        return self.meter.stopped_by is None
+        return profile is None and await self.budget.has_room()
+
+    def work(
+        self,
+        do: Callable[[Item], Awaitable[Done]],
+        keep: Callable[[list[Done]], None],
+        may_go_on: Callable[[], Awaitable[bool]] | None = None,
+    ) -> Work[Item, Done]:
+        """Many units at once; what one used is counted against the budget as soon as it is done."""
+
+        async def unit(item: Item) -> Done:
+            done = await do(item)
+            self.budget.count(done.logs)
+            return done
+
+        return Work(unit, keep, concurrency=self.concurrency, may_go_on=may_go_on or self.may_go_on)
 
     def id_tail(self) -> str:
         """What the ids of the run's sessions and pairs begin with."""

@@ -24,7 +24,7 @@ PROMPTS = ("simulated_user", "agent", "judge_pair", "satisfaction", "check")
 
 
 # What decides how fast, how long and under which name a run goes, and nothing of what it finds.
-_NO_FINDING = {"name", "budget", "gate", "max_error_rate", "tasks"}
+_NO_FINDING = {"name", "budget", "prices", "gate", "max_error_rate", "tasks"}
 _NO_ANSWER = {"api_key_env", "timeout_s", "attempts", "rpm", "tpm", "concurrency"}
 
 

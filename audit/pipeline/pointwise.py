@@ -6,11 +6,10 @@ from typing import Any, Protocol, TypeVar
 
 from audit.doors.prompts import Prompt
 from audit.pipeline.calls import Read, log_of
+from audit.pipeline.expected import ATTEMPTS
 from audit.pipeline.live import Live
 from audit.verbs.render import nonce
 from audit.words.records import JudgeLog
-
-ATTEMPTS = 2
 
 
 class Found(Protocol):

@@ -7,13 +7,15 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Engine
 
-from audit.doors import ask, store_live, waiting
+from audit.doors import ask, counts, store_live, waiting
 from audit.doors.config import keys_of
 from audit.doors.db import reading, writing
 from audit.doors.lease import leased
 from audit.doors.llm import Models, held_keys, reached_at
 from audit.doors.tasks import load_tasks
 from audit.pipeline import planning, recorded
+from audit.pipeline.budget import Budget, refuse_unknown_prices
+from audit.pipeline.expected import units
 from audit.pipeline.judge import judge
 from audit.pipeline.live import Live, Meter, endpoint_of, key_name
 from audit.pipeline.scoring import score_run
@@ -60,6 +62,7 @@ def run(
     """Do the stages in order. KeyboardInterrupt passes through after what was done is stored."""
     config = order.config
     keys = _keys(config)
+    refuse_unknown_prices(config, keys_of(config))
     found, is_new, tasks = _begin(engine, order)
     announce(found, is_new)
     if found.kind == "live" and found.status == "complete" and not order.retry_errors:
@@ -116,8 +119,10 @@ async def _stages(
     engine: Engine, order: Order, found: Run, tasks: list[Task], keys: Mapping[str, str | None], meter: Meter
 ) -> bool:
     """The stages, one after the other; false where the budget did not reach to the end."""
+    budget = Budget(order.config, units(order.config, tasks), order.concurrency)
     with reading(engine) as connection:
         agents = waiting.agents(connection, found.run_id) if found.kind == "import" else []
+        budget.count_before(counts.used(connection, found.run_id))
     async with Models(keys, order.concurrency, transports()) as models:
         live = Live(
             engine=engine,
@@ -126,6 +131,7 @@ async def _stages(
             tasks=tasks,
             models=models,
             concurrency=order.concurrency,
+            budget=budget,
             meter=meter,
             limit=order.limit,
             retry_errors=order.retry_errors,
@@ -142,7 +148,10 @@ async def _stages(
             if "verify" in order.stages:
                 await verify(live)
         except Stopped:
+            meter.over_budget = None if meter.stopped_by else budget.refusal
             return False
+        finally:
+            meter.used = budget.total()
     if "score" in order.stages:
         score_run(engine, found.run_id)
     return True

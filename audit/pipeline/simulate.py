@@ -13,7 +13,6 @@ from audit.doors.world_sql import named
 from audit.pipeline.calls import tokens_of
 from audit.pipeline.conversation import TOOL_ERROR, Conversation, Parts
 from audit.pipeline.live import Live
-from audit.pipeline.work import Work
 from audit.words import clock
 from audit.words.config import MOST_SESSIONS
 from audit.words.errors import BadRequest
@@ -56,7 +55,7 @@ async def simulate(live: Live) -> None:
         return islice(found, live.limit)
 
     count = sum(1 for _ in due()) if stored else min(count, live.limit or count)
-    live.meter.begin("simulate", count)
+    live.begin("simulate", count)
 
     def keep(held: list[Held]) -> None:
         with writing(live.engine) as connection:
@@ -68,7 +67,7 @@ async def simulate(live: Live) -> None:
     async def hold(item: Planned) -> Held:
         return await _hold(live, item)
 
-    await Work(hold, keep, concurrency=live.concurrency, may_go_on=live.may_go_on).through(due())
+    await live.work(hold, keep).through(due())
 
 
 def plan(live: Live) -> Iterator[Planned]:

@@ -14,7 +14,6 @@ from audit.doors.world import FinalWorld, WorldError
 from audit.doors.world_sql import named
 from audit.pipeline.live import Live
 from audit.pipeline.pointwise import ask_pointwise
-from audit.pipeline.work import Work
 from audit.verbs.pointwise import read_criterion
 from audit.verbs.render import render_session
 from audit.verbs.trajectory import tool_calls_of
@@ -55,8 +54,8 @@ async def verify(live: Live) -> None:
             live.meter.count(one.logs)
 
     checking = Checking(live)
-    live.meter.begin("verify", total)
-    work = Work(checking.session, keep, concurrency=live.concurrency, may_go_on=checking.may_go_on)
+    live.begin("verify", total)
+    work = live.work(checking.session, keep, checking.may_go_on)
     try:
         await work.through(_unverified(live))
     finally:
@@ -85,9 +84,9 @@ class Checking:
         self.hidden = live.hidden()
         self.asks_models = any(item.kind == "llm" for task in live.tasks for item in task.checks)
 
-    def may_go_on(self) -> bool:
+    async def may_go_on(self) -> bool:
         """Is there budget left, where checking takes any?"""
-        return not self.asks_models or self.live.may_go_on()
+        return not self.asks_models or await self.live.may_go_on()
 
     async def session(self, session: dict[str, Any]) -> Checked:
         """What the checks of its task find of a session."""

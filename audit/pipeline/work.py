@@ -7,12 +7,11 @@ disk and no transaction is held open across a call.
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Generic, TypeVar, cast
+from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 _AT_ONCE = 256
-_END = object()
 
 
 class Stopped(Exception):
@@ -20,7 +19,10 @@ class Stopped(Exception):
 
 
 class Work(Generic[Item, Result]):
-    """`do` turns an item into a result, `store` writes results; `may_go_on` is asked before each item."""
+    """`do` turns an item into a result, `store` writes results.
+
+    `may_go_on` is asked before each item, and may wait.
+    """
 
     def __init__(
         self,
@@ -28,12 +30,13 @@ class Work(Generic[Item, Result]):
         store: Callable[[list[Result]], None],
         *,
         concurrency: int,
-        may_go_on: Callable[[], bool] = lambda: True,
+        may_go_on: Callable[[], Awaitable[bool]],
     ) -> None:
         self.do = do
         self.store = store
         self.concurrency = concurrency
         self.may_go_on = may_go_on
+        self.is_stopped = False
 
     async def through(self, items: Iterable[Item]) -> None:
         """Do all items. Raises Stopped where `may_go_on` said no; cancelled, it stores what is done first."""
@@ -50,15 +53,15 @@ class Work(Generic[Item, Result]):
             if not writer.done():
                 await done.put(None)
             await asyncio.shield(writer)
-        if next(waiting, None) is not None:
+        if self.is_stopped:
             raise Stopped
 
     async def _work(self, waiting: Iterator[Item], done: asyncio.Queue[Result | None]) -> None:
-        while self.may_go_on():
-            item = next(waiting, _END)
-            if item is _END:
+        for item in waiting:
+            if not await self.may_go_on():
+                self.is_stopped = True
                 return
-            await done.put(await self.do(cast(Item, item)))
+            await done.put(await self.do(item))
 
     async def _write(self, done: asyncio.Queue[Result | None]) -> None:
         loop = asyncio.get_running_loop()

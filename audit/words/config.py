@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import (
     BaseModel,
-    ConfigDict,
     Field,
     SecretStr,
     ValidationError,
@@ -17,6 +16,7 @@ from pydantic import (
     model_validator,
 )
 
+from audit.words.budgets import STRICT, Budget, Price
 from audit.words.errors import BadFile
 from audit.words.keys import begins_as_key, is_guessable, is_variable, shown
 from audit.words.names import METRICS, SUCCESS_AT, GapScope, GapSource
@@ -29,7 +29,7 @@ Token = Annotated[str, Field(pattern=r"\S")]
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    model_config = STRICT
 
 
 class Profile(_Strict):
@@ -122,12 +122,6 @@ class _Gate(_Strict):
     gate: dict[str, Threshold]
 
 
-class Budget(_Strict):
-    """What a run may use; reached, it stops resumable with exit code 4."""
-
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
-
-
 class Sessions(_Strict):
     """Recorded sessions, judged instead of simulated ones; `agents`: one for all files, or one a file."""
 
@@ -171,6 +165,7 @@ class Config(_Strict):
     llm_labels_count: bool = False
     max_error_rate: Annotated[float, Field(ge=0, le=1)] = 0.05
     budget: Budget = Budget()
+    prices: dict[str, Price] = {}
     gate: dict[str, Threshold] = {}
 
     @field_validator("judges", mode="before")
@@ -188,6 +183,14 @@ class Config(_Strict):
     def profile(self, name: str) -> Profile:
         """The profile with this name."""
         return next(profile for profile in self.profiles if profile.name == name)
+
+    def price_of(self, profile_name: str) -> Price | None:
+        """What the model of a profile takes; NULL where it is not known. The synthetic ones take nothing."""
+        profile = next((profile for profile in self.profiles if profile.name == profile_name), None)
+        if profile is None:
+            return None
+        free = Price(prompt=0, completion=0) if profile.base_url.startswith("offline://") else None
+        return self.prices.get(profile.model, free)
 
     def judge_names(self) -> list[str]:
         """The profiles of all judges, panel by panel."""

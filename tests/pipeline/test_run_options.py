@@ -33,9 +33,9 @@ def test_run_when_a_budget_stops_it_then_exit_4_and_resuming_ends_in_the_rows_of
     file = tmp_path / "audit.db"
     assert here("run", "-c", config, db=f"sqlite:///{tmp_path}/whole.db").code == 0
 
-    calls = stops = 0
-    most = 15_000
+    calls = stops = most = 0
     while True:
+        most += 15_000
         did = here("--json", "run", "-c", config, "-j", "2", "--max-tokens", str(most))
         calls += told(did)["calls"]
         assert len(rows(file, "select 1 from judge_logs")) == calls
@@ -43,8 +43,13 @@ def test_run_when_a_budget_stops_it_then_exit_4_and_resuming_ends_in_the_rows_of
             break
         stops += 1
         assert did.code == 4
-        assert told(did)["tokens"] >= most
-        assert "the same command goes on" in did.stderr
+        used = rows(file, "select sum(total_tokens) from judge_logs")[0][0]
+        assert told(did)["run_tokens"] == used >= most
+        assert f"the budget of {most:,} tokens is used up ({used:,} used by this run)" in did.stderr
+        assert "with a higher one the same command goes on" in did.stderr
+        # Every call of the run counts: the same budget once more lets nothing begin.
+        again = here("--json", "run", "-c", config, "-j", "2", "--max-tokens", str(most))
+        assert (again.code, told(again)["calls"]) == (4, 0)
         assert [status for *_, status in rows(file, RUNS)] == ["stopped"]
     assert stops >= 3
     assert final_rows(file) == final_rows(tmp_path / "whole.db")

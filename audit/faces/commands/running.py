@@ -32,7 +32,11 @@ def stage_options(command: Any) -> Any:
     for decorator in (
         click.option("--dry-run", is_flag=True, help="Say how many calls there would be."),
         click.option("--seed", type=int, callback=_seed, help="Instead of the seeds in the config."),
-        click.option("--max-tokens", type=click.IntRange(min=1), help="Stop at so many tokens, resumable."),
+        click.option("--allow-unknown-cost", is_flag=True, help="Go on where a price is not known."),
+        click.option("--max-cost", type=click.FloatRange(min=0, min_open=True), metavar="USD",
+                     help="What the run may cost by the config's `prices`, in all; resumable."),
+        click.option("--max-tokens", type=click.IntRange(min=1),
+                     help="How many tokens the run may use in all; resumable."),
         click.option("--retry-errors", is_flag=True, help="Ask again what failed for good."),
         click.option("--name", help="What a new run is called, instead of the config's name."),
         click.option("--new", is_flag=True, help="A new run, also where one is unfinished."),
@@ -192,8 +196,10 @@ def _config(settings: Settings, options: dict[str, Any], *, judges_only: bool) -
             for profile in config.profiles
         ]
         changes |= {"seed": options["seed"], "profiles": profiles}
-    if options["max_tokens"] is not None:
-        changes["budget"] = config.budget.model_copy(update={"max_tokens": options["max_tokens"]})
+    limits = {name: options[name] for name in ("max_tokens", "max_cost") if options[name] is not None}
+    if options["allow_unknown_cost"]:
+        limits["allow_unknown_cost"] = True
+    changes["budget"] = config.budget.model_copy(update=limits)
     return config.model_copy(update=changes)
 
 
@@ -255,6 +261,8 @@ def _tell_outcome(
         "errors": meter.errors,
         "tokens": meter.tokens,
         "calls_with_unknown_tokens": meter.unknown_tokens,
+        "run_tokens": meter.used.tokens if meter.used else None,
+        "run_cost_usd": meter.used.cost if meter.used and not meter.used.unpriced else None,
     }
     found["problems"] = troubles_of(engine, ran.run.run_id)
     for kind, lines in (("note", meter.notes), ("problem", found["problems"])):
@@ -277,7 +285,9 @@ def _tell_outcome(
             "or checks them again",
             "stopped": "not all is done: the same command goes on from there",
         }[ran.status]
-        if meter.stopped_by is not None:
+        if meter.over_budget is not None and ran.status == "stopped":
+            reason = f"{meter.over_budget}: with a higher one the same command goes on from there"
+        elif meter.stopped_by is not None:
             reason = f"{meter.stopped_by}: {reason}"
         click.echo(f"incomplete: {reason}", err=True)
         ctx.exit(EXIT_INCOMPLETE)
