@@ -99,6 +99,15 @@ def unjudged(connection: Connection, run_id: str, retry: bool) -> list[str]:
     return list(connection.execute(text(query), {"run_id": run_id, "retry": int(retry)}).scalars())
 
 
+def pairs_to_sample(connection: Connection, run_id: str) -> list[dict[str, Any]]:
+    """Every pair of the run's sessions, with what a sample is drawn by."""
+    query = (
+        "select pair_id, category, agent_a, agent_b, session_a, session_b from audit_pairs "
+        "where run_id = :run_id and session_a is not null and session_b is not null"
+    )
+    return _rows(connection, query, run_id=run_id)
+
+
 def pairs_to_judge(connection: Connection, pair_ids: Sequence[str]) -> list[dict[str, Any]]:
     """These pairs with both transcripts, in the order of `unjudged`.
 

@@ -10,6 +10,7 @@ from audit.doors.tasks import load_tasks
 from audit.pipeline.expected import AGENT_CALLS, USER_CALLS, call_chars
 from audit.pipeline.live import gates_of
 from audit.pipeline.run import Order
+from audit.pipeline.sampled import planned_sessions
 from audit.verbs.spending import CHARS_A_TOKEN
 from audit.words.config import Config
 from audit.words.errors import BadRequest
@@ -27,9 +28,11 @@ def estimate(order: Order) -> dict[str, int]:
         raise BadRequest("--dry-run counts what is to be judged of a run: name it by --run")
     tasks = _tasks(config)
     places = len(tasks) * config.trials
-    sessions = _within(order.limit, places * len(config.agents))
-    held = sessions if "simulate" in order.stages else places * len(config.agents)
-    pairs = _within(order.limit, _pairs_of(held, config) * len(config.judges))
+    planned = planned_sessions(config, tasks)
+    sessions = _within(order.limit, planned)
+    held = sessions if "simulate" in order.stages else planned
+    every = _pairs_of(held if config.sample is None else places * len(config.agents), config)
+    pairs = _within(order.limit, _within(config.sample, every) * len(config.judges))
     criteria = sum(item.kind == "llm" for task in tasks for item in task.checks)
     work = Work(
         sessions=sessions,
@@ -51,9 +54,9 @@ def estimate_left(connection: Connection, order: Order) -> dict[str, int]:
         sessions, whole = 0, max((pairs for pairs, _ in by_gate.values()), default=0)
     else:
         tasks = _tasks(config)
-        planned = len(tasks) * config.trials * len(config.agents)
+        planned = planned_sessions(config, tasks)
         sessions = _within(order.limit, planned - waiting.count_held(connection, run.run_id))
-        whole = _pairs_of(planned, config)
+        whole = _within(config.sample, _pairs_of(len(tasks) * config.trials * len(config.agents), config))
     left = {gate: whole - by_gate.get(gate, (0, 0))[1] for gate in gates_of(config)}
     unasked = len(waiting.unasked_satisfaction(connection, run.run_id, False)) + sessions
     criteria = sum(item.kind == "llm" for task in tasks for item in task.checks)

@@ -14,6 +14,7 @@ from audit.pipeline.expected import ATTEMPTS
 from audit.pipeline.live import Live, gates_of
 from audit.pipeline.pointwise import ask_pointwise
 from audit.pipeline.rows import mean_score, preference_or_null
+from audit.pipeline.sampled import in_sample
 from audit.verbs.gaps import judge_gap
 from audit.verbs.pointwise import read_satisfaction
 from audit.verbs.render import nonce, render_session
@@ -101,7 +102,8 @@ async def judge(live: Live) -> None:
 
 async def _judge_pairs(live: Live) -> None:
     with reading(live.engine) as connection:
-        found = waiting.unjudged(connection, live.run.run_id, live.retry_errors)[: live.limit]
+        found = waiting.unjudged(connection, live.run.run_id, live.retry_errors)
+        found = in_sample(connection, live.run, found, live.config.sample, live.config.seed)[: live.limit]
 
     def keep(judged: list[Judged]) -> None:
         with writing(live.engine) as connection:

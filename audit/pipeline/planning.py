@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from audit.doors import ask, store, store_live, waiting
 from audit.doors.prompts import Prompt, prompt
 from audit.pipeline.live import buckets_of, gates_of, public_config
+from audit.pipeline.sampled import PairPlan, place_of, planned_sessions
 from audit.verbs.isolation import role_isolation
 from audit.words import clock
 from audit.words.config import Config
@@ -107,7 +108,7 @@ def _fresh(config: Config, tasks: list[Task], prompts: list[Prompt]) -> Run:
     stored = {
         "config": public,
         "role_isolation": role_isolation(config),
-        "planned": {"sessions": len(tasks) * config.trials * len(config.agents)},
+        "planned": {"sessions": planned_sessions(config, tasks)},
     }
     return Run(
         run_id=store.new_run_id(),
@@ -138,11 +139,15 @@ def _deciding(public: dict[str, Any]) -> dict[str, Any]:
         {key: value for key, value in profile.items() if key not in _NO_ANSWER}
         for profile in public["profiles"]
     ]
-    return {key: value for key, value in public.items() if key not in _NO_FINDING} | {"profiles": profiles}
+    found = {key: value for key, value in public.items() if key not in _NO_FINDING}
+    if found.get("sample") is None:  # so that runs of versions that knew no sample are still the same
+        found.pop("sample", None)
+    return found | {"profiles": profiles}
 
 
-def plan_pairs(connection: Connection, run: Run, config: Config) -> None:
+def plan_pairs(connection: Connection, run: Run, config: Config, tasks: list[Task]) -> None:
     """A row for every pair of agents that the config asks for, on each task and trial both served."""
+    wanted = PairPlan(config, tasks)
     sessions = waiting.sessions_to_pair(connection, run.run_id)
     for _, together in groupby(sessions, itemgetter("task_id", "task_fingerprint", "trial")):
         by_agent = {session["agent"]: session for session in together}
@@ -150,7 +155,7 @@ def plan_pairs(connection: Connection, run: Run, config: Config) -> None:
             _pair(run, gate, by_agent[a], by_agent[b])
             for gate in gates_of(config)
             for a, b in config.agent_pairs()
-            if a in by_agent and b in by_agent
+            if a in by_agent and b in by_agent and wanted.holds(place_of(by_agent[a]), place_of(by_agent[b]))
         ]
         store_live.plan_pairs(connection, rows)
 

@@ -143,7 +143,7 @@ async def _stages(
             if "judge" in order.stages:
                 if found.kind == "live":
                     with writing(engine) as connection:
-                        planning.plan_pairs(connection, found, order.config)
+                        planning.plan_pairs(connection, found, order.config, tasks)
                 await judge(live)
             if "verify" in order.stages:
                 await verify(live)

@@ -13,6 +13,7 @@ from audit.doors.world_sql import named
 from audit.pipeline.calls import tokens_of
 from audit.pipeline.conversation import TOOL_ERROR, Conversation, Parts
 from audit.pipeline.live import Live
+from audit.pipeline.sampled import PairPlan, Place, planned_sessions
 from audit.words import clock
 from audit.words.config import MOST_SESSIONS
 from audit.words.errors import BadRequest
@@ -28,6 +29,10 @@ class Planned(NamedTuple):
     agent: str
     trial: int
 
+    def place(self) -> Place:
+        """Where the session stands in the plan."""
+        return Place(self.task.task_id, self.task.fingerprint, self.agent, self.trial)
+
 
 class Held(NamedTuple):
     """One session that was held, with its calls."""
@@ -42,7 +47,8 @@ async def simulate(live: Live) -> None:
     With `retry_errors` also those that the simulated user or a tool's function broke. Raises BadRequest for
     more sessions than MOST_SESSIONS.
     """
-    count = len(live.tasks) * live.config.trials * len(live.config.agents)
+    wanted = PairPlan(live.config, live.tasks)
+    count = planned_sessions(live.config, live.tasks)
     if count > MOST_SESSIONS:
         raise BadRequest(f"{count:,} sessions are planned, at most {MOST_SESSIONS:,} can be: lower trials")
     again = {"gateway", "simulator", TOOL_ERROR} if live.retry_errors else {"gateway"}
@@ -51,7 +57,8 @@ async def simulate(live: Live) -> None:
 
     def due() -> Iterator[Planned]:
         """Made one by one: there may be millions."""
-        found = (item for item in plan(live) if stored.get(session_id_of(live, item), "gateway") in again)
+        needed = (item for item in plan(live) if wanted.needs(item.place()))
+        found = (item for item in needed if stored.get(session_id_of(live, item), "gateway") in again)
         return islice(found, live.limit)
 
     count = sum(1 for _ in due()) if stored else min(count, live.limit or count)

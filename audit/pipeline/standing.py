@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from audit.doors import store, store_live, waiting
+from audit.pipeline.sampled import in_sample
 from audit.words.errors import BadRequest
 from audit.words.records import Run
 
@@ -38,8 +39,10 @@ def choose_gate(run: Run, wanted: str | None, gates: Sequence[str]) -> str:
 
 def left(connection: Connection, run: Run) -> dict[str, int]:
     """Stage -> the units it still has to do. A call that failed for good counts as done."""
+    unjudged = waiting.unjudged(connection, run.run_id, False)
+    config = config_of(run)
     judging = {
-        "judge": len(waiting.unjudged(connection, run.run_id, False))
+        "judge": len(in_sample(connection, run, unjudged, config.get("sample"), config.get("seed", 0)))
         + len(waiting.unasked_satisfaction(connection, run.run_id, False))
     }
     if run.kind != "live":

@@ -146,6 +146,7 @@ class Config(_Strict):
     sessions: Sessions | None = None
     trials: Annotated[int, Field(ge=1, le=MOST_SESSIONS)] = 1
     pairs: Literal["all", "adjacent"] | list[list[str]] = "all"
+    sample: Annotated[int, Field(ge=1)] | None = None
     swap_rule: Literal["both_agree", "net_vote"] = "both_agree"
     gap_source: GapSource = "agent"
     gap_scope: GapScope = "run"

@@ -353,3 +353,59 @@ def test_resume_when_only_a_tasks_id_or_category_changed_then_it_is_another_run(
     resumed = here("run", "-c", config, "--resume", "latest")
     assert (resumed.code, "(other are the tasks)" in resumed.stderr) == (1, True)
     assert "going on" not in here("run", "-c", config, "--limit", "1").stderr
+
+
+def test_sample_when_taken_then_each_category_and_pair_of_agents_has_its_share_and_no_more_is_asked(
+    here: Any, small: Callable[..., Path], tmp_path: Path
+) -> None:
+    file = tmp_path / "audit.db"
+    config = small(trials=4)
+    planned = json.loads(here("--json", "run", "-c", config, "--sample", "12", "--dry-run").stdout)
+    did = here("--json", "run", "-c", config, "--sample", "12")
+    assert did.code == 0, did.stderr
+    assert [status for *_, status in rows(file, RUNS)] == ["complete"]
+    strata = rows(file, "select category, agent_a, agent_b, count(*) from audit_pairs group by 1, 2, 3")
+    whole = {category for category, *_ in strata}
+    assert sum(count for *_, count in strata) == planned["pairs"] == 12
+    assert {count for *_, count in strata} <= {12 // (3 * len(whole)), -(-12 // (3 * len(whole)))} | {1, 2, 3}
+    # Nobody served whom no pair needs.
+    needed = {side for pair in rows(file, "select session_a, session_b from audit_pairs") for side in pair}
+    assert {name for (name,) in rows(file, "select session_id from sessions")} == needed
+    assert planned["sessions"] == len(needed) < 36
+    # Another sample, or all of them, is another run; the same one asks nothing more.
+    again = here("--json", "run", "-c", config, "--sample", "12", "--resume", "latest")
+    assert (again.code, told(again)["calls"]) == (0, 0)
+    refused = here("run", "-c", config, "--sample", "13", "--resume", "latest")
+    assert (refused.code, "another config (other are sample)" in refused.stderr) == (1, True)
+    drawn = rows(file, "select task_id, trial, agent_a, agent_b from audit_pairs order by 1, 2, 3, 4")
+    other = f"sqlite:///{tmp_path}/other.db"
+    assert here("run", "-c", config, "--sample", "12", db=other).code == 0
+    query = "select task_id, trial, agent_a, agent_b from audit_pairs order by 1, 2, 3, 4"
+    assert rows(tmp_path / "other.db", query) == drawn
+
+
+def test_sample_when_taken_of_recorded_sessions_then_the_others_wait_and_the_command_is_done(
+    here: Any, small: Callable[..., Path], tmp_path: Path
+) -> None:
+    file = tmp_path / "audit.db"
+    config = small(trials=4)
+    recorded = tmp_path / "recorded.jsonl"
+    with recorded.open("w", encoding="utf-8") as out:
+        for task in range(6):
+            for agent in ("one", "two"):
+                held = [
+                    {"role": "user", "content": "Hello."},
+                    {"role": "assistant", "content": f"I am {task}."},
+                ]
+                found = {"task_id": f"t{task}", "category": f"c{task % 2}", "agent": agent, "messages": held}
+                out.write(json.dumps(found | {"reward": task / 10}) + "\n")
+    assert here("import", "sessions", recorded).code == 0
+    did = here("judge", "--run", "latest", "-c", config, "--sample", "4")
+    assert did.code == 0, did.stderr
+    judged = "select category, count(*) from audit_pairs where judged_at is not null group by 1 order by 1"
+    assert rows(file, judged) == [("c0", 2), ("c1", 2)]
+    calls = "select count(*) from judge_logs where role = 'judge'"
+    assert rows(file, calls) == [(8,)]
+    # A larger one asks the rest.
+    assert here("judge", "--run", "latest", "-c", config, "--sample", "6").code == 0
+    assert rows(file, calls) == [(12,)]

@@ -43,6 +43,8 @@ def stage_options(command: Any) -> Any:
         click.option("--resume", "--run", metavar="RUN", help="The run to go on with."),
         click.option("-j", "concurrency", type=click.IntRange(min=1), default=16, show_default=True,
                      help="How many calls at once."),
+        click.option("--sample", type=click.IntRange(min=1), metavar="N",
+                     help="Look at N pairs only: each category and pair of agents has its share."),
         click.option("--limit", type=click.IntRange(min=1), help="At most so many sessions and pairs."),
     ):  # fmt: skip
         command = decorator(command)
@@ -196,6 +198,8 @@ def _config(settings: Settings, options: dict[str, Any], *, judges_only: bool) -
             for profile in config.profiles
         ]
         changes |= {"seed": options["seed"], "profiles": profiles}
+    if options["sample"] is not None:
+        changes["sample"] = options["sample"]
     limits = {name: options[name] for name in ("max_tokens", "max_cost") if options[name] is not None}
     if options["allow_unknown_cost"]:
         limits["allow_unknown_cost"] = True
