@@ -44,6 +44,7 @@ DOORS = {
         "faces/commands/importing.py",
         "faces/commands/reporting.py",
         "faces/commands/exporting.py",
+        "faces/following.py",
     },
     "alembic": {"doors/db.py"},
     "sqlite3": {

@@ -1,5 +1,6 @@
 """What `compare` found, as terminal tables that fit 80 columns."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -22,6 +23,9 @@ def print_compared(found: dict[str, Any], *, is_whole: bool) -> None:
     if found["matched"]["pairs"]:
         _rates(found)
         _smallest(found)
+    if found["advice"] is not None:
+        say(shown(found["advice"]["text"]))
+        click.echo()
     _changed(found, is_whole=is_whole)
 
 
@@ -77,15 +81,9 @@ def _changed(found: dict[str, Any], *, is_whole: bool) -> None:
         lines = [*lines[:_SHOWN_KEYS], f"and {len(lines) - _SHOWN_KEYS:,} more keys (-v shows them)"]
     if changed["gate"]:
         lines.append(f"gate: {changed['gate']['before']} -> {changed['gate']['after']}")
-    lines += [
-        f"prompt of {prompt['role']}: {', '.join(prompt['before'])} -> {', '.join(prompt['after'])}"
-        for prompt in changed["prompts"]
-    ]
-    for model in changed["models"]:
-        if changed["gate"] and None in (model["before"], model["after"]):
-            continue  # another gate has other judges: that line says it
-        ways = " -> ".join(_model(model[which]) for which in ("before", "after"))
-        lines.append(f"model of {model['role']} {model['profile']}: {ways}")
+    # Another gate has other judges: that line says it.
+    both = [model for model in changed["models"] if None not in (model["before"], model["after"])]
+    lines += _prompts_and_models(changed | {"models": both} if changed["gate"] else changed)
     tasks = changed["tasks"]
     if tasks["only_before"] or tasks["only_after"]:
         lines.append(
@@ -95,6 +93,14 @@ def _changed(found: dict[str, Any], *, is_whole: bool) -> None:
     say("What changed between the runs:" if lines else "Nothing that is recorded changed between the runs.")
     for line in lines:
         say(shown(f"  {line}"))
+
+
+def _prompts_and_models(changed: dict[str, Any]) -> Iterator[str]:
+    for prompt in changed["prompts"]:
+        yield f"prompt of {prompt['role']}: {', '.join(prompt['before'])} -> {', '.join(prompt['after'])}"
+    for model in changed["models"]:
+        ways = " -> ".join(_model(model[which]) for which in ("before", "after"))
+        yield f"model of {model['role']} {model['profile']}: {ways}"
 
 
 def _model(model: dict[str, list[str]] | None) -> str:
@@ -136,6 +142,18 @@ def print_trend(found: dict[str, Any]) -> None:
     for run in found["runs"]:
         if run["error_calls"]["k"]:
             say(f"{run['run_id']}: {share(run['error_calls'])} of the judge's calls failed")
+        for line in _changed_lines(run["changed"] or {"prompts": (), "models": (), "moved": ()}):
+            say(shown(f"{run['run_id']}: {line}"))
+        if run["advice"] is not None:
+            say(shown(f"{run['run_id']}: {run['advice']['text']}"))
+
+
+def _changed_lines(changed: dict[str, Any]) -> Iterator[str]:
+    """What a run has otherwise than the one before it: prompts and models each, the rest by name."""
+    yield from _prompts_and_models(changed)
+    others = [name for name in changed["moved"] if name not in ("judge", "judge prompt")]
+    if others:
+        yield f"other than before it: {', '.join(others)}"
 
 
 def points(change: float | None) -> str:

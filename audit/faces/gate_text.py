@@ -15,6 +15,8 @@ def print_held(found: dict[str, Any]) -> None:
     lines += [f"{check['status']:<8} {_line(check)}" for check in found["checks"]]
     bad = len(found["faults"]) + sum(not check["passed"] for check in found["checks"])
     verdict = "passes" if found["passed"] else f"fails: {bad} of {len(lines)} lines above"
+    if found["advice"] is not None:
+        lines.append(f"advice   {found['advice']['text']}")
     for line in (*lines, f"run {found['run_id']} {verdict} (limits of {found['limits_of']})"):
         click.echo(visible(line).replace("\n", "⏎"))
 

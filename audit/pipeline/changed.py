@@ -11,7 +11,7 @@ from audit.pipeline.standing import config_of
 from audit.words.records import Run
 
 # Keys of a config that decide nothing of what a run finds.
-_NO_FINDING = ("name", "budget", "gate", "max_error_rate")
+_NO_FINDING = ("name", "budget", "prices", "gate", "max_error_rate")
 # What a run's config_json holds beside its config.
 _DERIVED = ("config", "planned", "role_isolation")
 _NO_ANSWER = ("api_key_env", "timeout_s", "attempts", "rpm", "tpm", "concurrency")

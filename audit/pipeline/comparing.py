@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Engine
 from audit.doors import ask, counts, matched
 from audit.doors.db import reading
 from audit.pipeline import changed, report_pairs
+from audit.pipeline.advice import weight_advice
 from audit.pipeline.report_pairs import Pairs
 from audit.pipeline.standing import choose_gate
 from audit.statistics.agreement import mcnemar_p
@@ -55,7 +56,11 @@ def _compared(connection: Connection, before: Run, after: Run, gates: tuple[str,
     }
     found["is_beyond_chance"] = _is_beyond_chance(found)
     found["changed"], found["moved"] = changed.changes(connection, before, after, gates)
-    return found | {"explanation": changed.explanation(found["moved"], found)}
+    near = next(rate for rate in found["rates"] if rate["rate"] == "near.misselected_of_decided")
+    return found | {
+        "explanation": changed.explanation(found["moved"], found),
+        "advice": weight_advice(gates[1], near),
+    }
 
 
 def drift(connection: Connection, run: Run, gate: str) -> dict[str, Any] | None:
@@ -68,7 +73,8 @@ def drift(connection: Connection, run: Run, gate: str) -> dict[str, Any] | None:
         return None
     before = ask.run_named(connection, earlier[0])
     rows = list(matched.matched(connection, (before, gate), (run, gate)))
-    return {"before": before.run_id} | _paired("misselected_of_decided", rows, "misselected", "decided")
+    found = {"before": before.run_id} | _paired("misselected_of_decided", rows, "misselected", "decided")
+    return found | {"advice": _advice(gate, rows)}
 
 
 def flipped(connection: Connection, run: Run, gate: str) -> dict[str, Any] | None:
@@ -124,11 +130,21 @@ def _night(connection: Connection, run: Run, gate: str, earlier: tuple[Run, str]
         "consistent": pairs.judge(gate)["consistent"],
         "error_calls": report_pairs.error_calls(connection, run, gate),
         "change": None,
+        "changed": None,
+        "advice": None,
     }
     if earlier is not None:
         rows = list(matched.matched(connection, earlier, (run, gate)))
         row["change"] = _paired("misselected_of_decided", rows, "misselected", "decided")
+        found, moved = changed.changes(connection, earlier[0], run, (earlier[1], gate))
+        row["changed"] = {"prompts": found["prompts"], "models": found["models"], "moved": moved}
+        row["advice"] = _advice(gate, rows)
     return row
+
+
+def _advice(gate: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    name = "near.misselected_of_decided"
+    return weight_advice(gate, _paired(name, rows, *_RATES[name]))
 
 
 def _gates(connection: Connection, before: Run, after: Run, wanted: str | None) -> tuple[str, str]:

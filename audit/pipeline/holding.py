@@ -46,6 +46,7 @@ def hold(engine: Engine, wanted: str, file: Path | None = None, gate: str | None
         "passed": not faults and all(check["passed"] for check in checks),
         "faults": faults,
         "checks": checks,
+        "advice": changed["advice"] if changed else None,
     }
 
 

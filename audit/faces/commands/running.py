@@ -5,14 +5,17 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from audit.faces.cli import DEFAULT_CONFIG, Settings, settings_of, shared_options
-from audit.words.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED
+from audit.words.errors import EXIT_GATE, EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK
 
 if TYPE_CHECKING:
+    from audit.faces.following import Step
+    from audit.faces.log_file import LogFile
+    from audit.pipeline.live import Meter
     from audit.pipeline.run import Order, Ran
     from audit.words.config import Config
     from audit.words.records import Run
@@ -30,6 +33,8 @@ def _seed(_ctx: click.Context, _param: click.Parameter, seed: int | None) -> int
 def stage_options(command: Any) -> Any:
     """What all stages take."""
     for decorator in (
+        click.option("--log-file", "log_path", metavar="FILE", type=click.Path(path_type=Path),
+                     help="Add what happens to FILE, a JSON object a line."),
         click.option("--dry-run", is_flag=True, help="Say how many calls there would be."),
         click.option("--seed", type=int, callback=_seed, help="Instead of the seeds in the config."),
         click.option("--allow-unknown-cost", is_flag=True, help="Go on where a price is not known."),
@@ -52,6 +57,10 @@ def stage_options(command: Any) -> Any:
 
 
 @click.command("run")
+@click.option(
+    "--then", metavar="STEPS",
+    help="What follows when all is done: gate, report=FILE.html, export=FILE.jsonl, with commas between.",
+)  # fmt: skip
 @stage_options
 @click.pass_context
 def run_command(ctx: click.Context, /, **options: Any) -> None:
@@ -65,6 +74,9 @@ def run_command(ctx: click.Context, /, **options: Any) -> None:
       reward-audit run
       reward-audit run -c audit.yaml -j 64
       reward-audit run --resume latest --retry-errors
+      reward-audit run -c audit.yaml --then gate,report=out.html,export=clean.jsonl
+
+    After a gate that failed (exit 3) the steps behind it export nothing; a report is written all the same.
     """
     _stages(ctx, ("simulate", "judge", "verify", "score"), options)
 
@@ -134,12 +146,30 @@ def _regrade(ctx: click.Context, wanted: str, path: Path) -> None:
 
 
 def _stages(ctx: click.Context, stages: tuple[str, ...], options: dict[str, Any]) -> None:
+    from audit.faces.following import read_steps
+    from audit.faces.log_file import log_file
+
+    steps = read_steps(options.get("then"))
+    with log_file(options["log_path"]) as log:
+        code = _run_stages(settings_of(ctx), stages, options, Told(log, steps))
+        log.event("end", exit_code=code)
+    ctx.exit(code)
+
+
+class Told(NamedTuple):
+    """To whom a run is told, and what follows it."""
+
+    log: "LogFile"
+    steps: "list[Step]"
+
+
+def _run_stages(settings: Settings, stages: tuple[str, ...], options: dict[str, Any], told: Told) -> int:
+    """Do the stages; the exit code."""
     from audit.doors.db import open_database
     from audit.faces.progress import live_progress
     from audit.pipeline.live import refuse_keys
     from audit.pipeline.run import Order, run
 
-    settings = settings_of(ctx)
     config = _config(settings, options, judges_only=stages == ("judge",))
     refuse_keys(config, options["name"])
     order = Order(
@@ -154,17 +184,28 @@ def _stages(ctx: click.Context, stages: tuple[str, ...], options: dict[str, Any]
     )
     if options["dry_run"]:
         _dry_run(order, settings)
-        return
+        return EXIT_OK
     _print_roles(config)
     engine = open_database(settings.db, create=True)
+
+    def announce(run: "Run", is_new: bool) -> None:
+        click.echo(f"{'run' if is_new else 'going on with run'} {run.run_id} ({run.status})", err=True)
+        told.log.event("run", run_id=run.run_id, name=run.name, status=run.status, is_new=is_new)
+
     try:
         # What a user's own tool or check prints must not get among the report.
         with live_progress() as tell, redirect_stdout(sys.stderr), _terminated_like_interrupted():
-            ran = run(engine, order, tell, _announce)
-        _tell_outcome(ctx, engine, ran, settings.as_json, stages)
+
+            def tell_both(meter: "Meter") -> None:
+                tell(meter)
+                told.log.progress(meter)
+
+            ran = run(engine, order, tell_both, announce)
+        return _tell_outcome(engine, ran, settings.as_json, stages, told)
     except KeyboardInterrupt:
         click.echo("stopped: what was done is stored; the same command goes on from there", err=True)
-        ctx.exit(EXIT_INTERRUPTED)
+        told.log.event("interrupted")
+        return EXIT_INTERRUPTED
     finally:
         engine.dispose()
 
@@ -223,10 +264,6 @@ def _print_roles(config: "Config") -> None:
         click.echo(f"warning: {warning}", err=True)
 
 
-def _announce(run: "Run", is_new: bool) -> None:
-    click.echo(f"{'run' if is_new else 'going on with run'} {run.run_id} ({run.status})", err=True)
-
-
 def _dry_run(order: "Order", settings: Settings) -> None:
     from audit.doors.db import open_database, reading
     from audit.faces.output import print_json
@@ -248,9 +285,8 @@ def _dry_run(order: "Order", settings: Settings) -> None:
         click.echo(f"{what:<24} {'about ' if 'tokens' in what or 'simul' in what else ''}{count:,}")
 
 
-def _tell_outcome(
-    ctx: click.Context, engine: Any, ran: "Ran", as_json: bool, stages: tuple[str, ...]
-) -> None:
+def _tell_outcome(engine: Any, ran: "Ran", as_json: bool, stages: tuple[str, ...], told: Told) -> int:
+    """What came of it, on both streams and in the log file; then what follows. The exit code."""
     from audit.faces.output import print_json, visible
     from audit.faces.report_text import print_report
     from audit.pipeline.reporting import report
@@ -272,9 +308,10 @@ def _tell_outcome(
     for kind, lines in (("note", meter.notes), ("problem", found["problems"])):
         for line in lines:
             click.echo(f"{kind}: {visible(line)}", err=True)
-    if as_json:
-        print_json(found)
-    else:
+            told.log.event(kind, text=line)
+    told.log.event("done", **{name: value for name, value in found.items() if name != "problems"})
+    is_done, passed = ran.status in ("complete", "done"), True
+    if not as_json:
         click.echo(
             f"{ran.status}: {meter.calls:,} calls, {meter.errors:,} failed, {meter.tokens:,} tokens"
             + (f", unknown for {meter.unknown_tokens:,} calls" if meter.unknown_tokens else ""),
@@ -282,18 +319,30 @@ def _tell_outcome(
         )
         if (show_report or ran.run.kind == "import") and ran.status == "complete":
             print_report(report(engine, ran.run.run_id))
-    if ran.status not in ("complete", "done"):
-        reason = {
-            "too_many_errors": "more calls failed than max_error_rate allows: --retry-errors asks them again",
-            "too_many_broken": "more sessions are of no use than max_error_rate allows: --retry-errors holds "
-            "or checks them again",
-            "stopped": "not all is done: the same command goes on from there",
-        }[ran.status]
-        if meter.over_budget is not None and ran.status == "stopped":
-            reason = f"{meter.over_budget}: with a higher one the same command goes on from there"
-        elif meter.stopped_by is not None:
-            reason = f"{meter.stopped_by}: {reason}"
-        click.echo(f"incomplete: {reason}", err=True)
-        ctx.exit(EXIT_INCOMPLETE)
+    if is_done and told.steps:
+        from audit.faces.following import follow
+
+        found["then"], passed = follow(engine, ran.run.run_id, told.steps, quiet=as_json)
+        told.log.event("then", passed=passed, steps=[step.name for step in told.steps])
+    if as_json:
+        print_json(found)
+    if not is_done:
+        click.echo(f"incomplete: {_why_incomplete(ran)}", err=True)
+        told.log.event("incomplete", why=_why_incomplete(ran))
+        return EXIT_INCOMPLETE
     if ran.status == "done" and not as_json:
         click.echo(f"next: reward-audit {_AFTER[stages[-1]]}", err=True)
+    return EXIT_OK if passed else EXIT_GATE
+
+
+def _why_incomplete(ran: "Ran") -> str:
+    meter = ran.meter
+    reason = {
+        "too_many_errors": "more calls failed than max_error_rate allows: --retry-errors asks them again",
+        "too_many_broken": "more sessions are of no use than max_error_rate allows: --retry-errors holds "
+        "or checks them again",
+        "stopped": "not all is done: the same command goes on from there",
+    }[ran.status]
+    if meter.over_budget is not None and ran.status == "stopped":
+        return f"{meter.over_budget}: with a higher one the same command goes on from there"
+    return reason if meter.stopped_by is None else f"{meter.stopped_by}: {reason}"

@@ -1,0 +1,90 @@
+"""What follows a run: `--then gate,report=FILE,export=FILE`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+_STEPS = {"gate": "", "report": "report=out.html", "export": "export=clean.jsonl"}
+_ENDINGS = {"report": (".html", ".htm"), "export": (".jsonl", ".parquet")}
+
+
+class Step(NamedTuple):
+    """One thing to do, and the file it writes."""
+
+    name: str
+    file: Path | None
+
+
+def read_steps(text: str | None) -> list[Step]:
+    """The steps as they are written. Raises click.BadParameter for what is none, before anything is begun."""
+    return [_step(part.strip()) for part in text.split(",")] if text is not None else []
+
+
+def _step(text: str) -> Step:
+    name, given, file = text.partition("=")
+    if name not in _STEPS:
+        raise click.BadParameter(f"{text!r}: expected gate, report=FILE or export=FILE", param_hint="--then")
+    if bool(file) != (name in _ENDINGS) or (given and not file):
+        raise click.BadParameter(f"{text!r}: write {_STEPS[name] or name}", param_hint="--then")
+    if file and not file.lower().endswith(_ENDINGS[name]):
+        raise click.BadParameter(
+            f"{text!r}: the file ends in {' or '.join(_ENDINGS[name])}", param_hint="--then"
+        )
+    if name == "report":
+        from audit.faces.page_plots import require_matplotlib
+
+        require_matplotlib()
+    return Step(name, Path(file) if file else None)
+
+
+def follow(engine: "Engine", run_id: str, steps: list[Step], *, quiet: bool) -> tuple[dict[str, Any], bool]:
+    """Do the steps one after the other: what each found, by its name, and whether no gate failed.
+
+    After a gate that failed nothing is exported: nobody should train on what it stands for. A report is
+    written all the same.
+    """
+    from audit.faces.gate_text import print_held
+    from audit.pipeline.exporting_dpo import Wish, export_dpo
+    from audit.pipeline.holding import hold
+
+    found: dict[str, Any] = {}
+    passed = True
+    for name, file in steps:
+        if name == "gate":
+            held = hold(engine, run_id)
+            passed = passed and held["passed"]
+            found[name] = held
+            if not quiet:
+                print_held(held)
+        elif name == "report" and file is not None:
+            found[name] = {"file": str(file)}
+            _write_report(engine, run_id, file)
+            _say(f"wrote the report to {file}", quiet=quiet)
+        elif file is not None and not passed:
+            found[name] = None
+            _say(f"{file} is not written: the gate failed", quiet=quiet)
+        elif file is not None:
+            exported = export_dpo(engine, Wish(file, run_id))
+            found[name] = {"file": str(file), "counts": exported["counts"]}
+            counts = exported["counts"]
+            _say(f"exported {counts['exported']:,} of {counts['candidates']:,} pairs to {file}", quiet=quiet)
+    return found, passed
+
+
+def _write_report(engine: "Engine", run_id: str, file: Path) -> None:
+    from audit.doors.tables import write_text
+    from audit.faces.page import html_page
+    from audit.pipeline.worst import report_with_worst
+
+    write_text(file, html_page(*report_with_worst(engine, run_id, None)))
+
+
+def _say(text: str, *, quiet: bool) -> None:
+    from audit.faces.output import visible
+
+    if not quiet:
+        click.echo(visible(text))
