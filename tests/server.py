@@ -5,7 +5,7 @@ In a test: `async with ChatServer([Say(status=503), Say(text="fine")]) as server
 gets `server.default`.
 
 By itself: `python -m tests.server --port 0 --latency-ms 50 --rps 300` prints its port. `GET /stats` gives
-the counts as JSON, `GET /reset` sets them to zero.
+the counts as JSON, `GET /reset` sets them to zero, `GET .../models` lists `server.models`.
 """
 
 import argparse
@@ -116,6 +116,8 @@ class ChatServer:
         self.answer = answer
         self.load = load
         self.default = Say()
+        self.models: list[str] | None = None  # what `GET .../models` lists; none: 404
+        self.looked: list[str] = []
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.targets: list[str] = []
@@ -228,6 +230,11 @@ class _Connection(asyncio.Protocol):
         self._say(self._server.choose(target, headers, rest[:length]))
 
     def _control(self, target: str) -> Say:
+        if target.partition("?")[0].endswith("/models"):
+            self._server.looked.append(target)
+            names = self._server.models
+            listed = {"object": "list", "data": [{"id": name, "object": "model"} for name in names or []]}
+            return Say(status=200 if names is not None else 404, body=listed)
         if target.startswith("/reset"):
             self._server.reset()
         return Say(body=self._server.stats())

@@ -28,6 +28,7 @@ DOORS = {
     "sqlalchemy": {
         "words/schema.py",
         "doors/db.py",
+        "doors/db_ready.py",
         "doors/store.py",
         "doors/ask.py",
         "doors/ask_dpo.py",
@@ -49,6 +50,7 @@ DOORS = {
     "alembic": {"doors/db.py"},
     "sqlite3": {
         "doors/db.py",
+        "doors/db_ready.py",
         "doors/ask_dpo.py",
         "doors/lease.py",
         "doors/query.py",

@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 from pydantic import SecretStr
@@ -18,6 +18,14 @@ from audit.words.errors import AuditError, BadFile
 from audit.words.keys import shown
 
 
+class Written(NamedTuple):
+    """A config as it is written, unchecked; its list of profiles stands in `file`, under `path`."""
+
+    found: Any
+    file: Path
+    path: str
+
+
 def load_config(
     path: Path, environ: Mapping[str, str] | None = None, *, judges_only: bool = False
 ) -> tuple[Config, list[str]]:
@@ -27,16 +35,17 @@ def load_config(
     Without `tasks`, they are those that ship with this program.
     `profiles: FILE` takes the list from another file, YAML or JSON. Raises BadFile with every fault.
     """
-    found = _read(path)
-    if isinstance(found, dict) and isinstance(found.get("profiles"), str):
-        file = path.parent / found["profiles"]
-        listed = _read(file)
-        found["profiles"] = (
-            listed["profiles"] if isinstance(listed, dict) and "profiles" in listed else listed
-        )
-    config = check_config(found, str(path), judges_only=judges_only)
-    _check_addresses(config, path)
-    _check_tasks(config, path, isinstance(found.get("tasks"), str))
+    found = read_written(path).found
+    config: Config | None = None
+    faults: list[str] = []
+    try:
+        config = check_config(found, str(path), judges_only=judges_only)
+    except BadFile as error:
+        faults += error.faults
+    if isinstance(found, dict):
+        faults += _address_faults(found.get("profiles")) + _task_faults(path, found.get("tasks"))
+    if config is None or faults:
+        raise BadFile(str(path), "", "; ".join(faults), faults)
     tasks = [str(path.parent / task) for task in config.tasks] or [str(shipped("data") / "tasks")]
     changes: dict[str, Any] = {"tasks": tasks}
     if config.sessions is not None:
@@ -56,6 +65,18 @@ def with_key(profile: Profile, environ: Mapping[str, str] | None = None) -> Prof
 def read_config_file(path: Path) -> Any:
     """What a config file holds, unchecked. Raises BadFile where it is not there or neither YAML nor JSON."""
     return _read(path)
+
+
+def read_written(path: Path) -> Written:
+    """The config in `path`, with the list of profiles that it names put in. Raises BadFile."""
+    found = _read(path)
+    if not (isinstance(found, dict) and isinstance(found.get("profiles"), str)):
+        return Written(found, path, "profiles")
+    file = path.parent / found["profiles"]
+    listed = _read(file)
+    has_key = isinstance(listed, dict) and "profiles" in listed
+    found["profiles"] = listed["profiles"] if has_key else listed
+    return Written(found, file, "profiles" if has_key else "")
 
 
 def keys_of(config: Config) -> dict[str, str | None]:
@@ -78,24 +99,31 @@ def keys_of(config: Config) -> dict[str, str | None]:
     return keys
 
 
-def _check_addresses(config: Config, path: Path) -> None:
-    """Raises BadFile with every address that cannot be meant, before anything is shown or sent."""
+def _address_faults(listed: object) -> list[str]:
+    """Every address that cannot be meant, told before anything is shown or sent."""
     faults = []
-    for profile in config.profiles:
-        try:
-            clean_base_url(profile.base_url)
-        except AuditError as error:
-            faults.append(f"profile {profile.name!r}: {error}")
-    if faults:
-        raise BadFile(str(path), "", "; ".join(faults))
+    for index, profile in enumerate(listed if isinstance(listed, list) else []):
+        url = profile.get("base_url") if isinstance(profile, dict) and not is_foreign(profile) else None
+        if isinstance(url, str) and url:
+            name = profile.get("name")
+            try:
+                clean_base_url(url)
+            except AuditError as error:
+                place = f"profile {name!r}" if isinstance(name, str) else f"profiles[{index}]"
+                faults.append(f"{place}: {error}")
+    return faults
 
 
-def _check_tasks(config: Config, path: Path, is_one: bool) -> None:
-    """Raises BadFile where a file or folder of tasks is not there."""
-    for index, task in enumerate(config.tasks):
-        if not (path.parent / task).exists():
-            place = "tasks" if is_one else f"tasks[{index}]"
-            raise BadFile(str(path), place, f"no such file or folder: {path.parent / task}")
+def _task_faults(path: Path, tasks: object) -> list[str]:
+    """Files and folders of tasks that are not there."""
+    named = [("tasks", tasks)] if isinstance(tasks, str) else []
+    if isinstance(tasks, list):
+        named = [(f"tasks[{index}]", task) for index, task in enumerate(tasks) if isinstance(task, str)]
+    return [
+        f"{place}: no such file or folder: {path.parent / task}"
+        for place, task in named
+        if not (path.parent / task).exists()
+    ]
 
 
 def _notes(config: Config, listed: list[dict[str, Any]]) -> list[str]:

@@ -50,18 +50,18 @@ def open_database(url: str, *, create: bool) -> Engine:
     Raises BadDatabase where it is missing (and `create` is false), newer than this program, or not ours.
     """
     if not create:
-        _existing(url)
+        existing(url)
     engine = connect(url)
     try:
         with reading(engine) as connection:
-            current = _standing(connection, url)
+            current = standing(connection, url)
         if current != (HEAD, views_digest()):
             migrate(engine)
         _use_wal(engine)
     except BaseException as error:
         engine.dispose()
         if isinstance(error, DBAPIError):
-            raise BadDatabase(f"{show_url(url)} cannot be opened: {_first_line(error)}") from error
+            raise BadDatabase(f"{show_url(url)} cannot be opened: {first_line(error)}") from error
         raise
     return engine
 
@@ -84,7 +84,7 @@ def migrate(
     known = ScriptDirectory.from_config(config)
     head = known.get_current_head()
     with _migrating(engine) as connection:
-        version, digest = _standing(connection, engine.url)
+        version, digest = standing(connection, engine.url)
         if version is not None and version not in {script.revision for script in known.walk_revisions()}:
             raise BadDatabase(
                 f"{show_url(engine.url)} was written by a newer reward-audit (its revision {version}, this "
@@ -116,15 +116,15 @@ def writing(engine: Engine) -> Iterator[Connection]:
         with engine.connect() as connection, connection.begin():
             yield connection
     except OperationalError as error:
-        raise BadDatabase(f"{show_url(engine.url)} cannot be written: {_first_line(error)}") from error
+        raise BadDatabase(f"{show_url(engine.url)} cannot be written: {first_line(error)}") from error
 
 
 def state(url: str) -> dict[str, Any]:
     """What `db check` tells: where the database is, its revision, whether it is sound, its row counts."""
-    engine = connect(_existing(url))
+    engine = connect(existing(url))
     try:
         with reading(engine) as connection:
-            revision, views = _standing(connection, url)
+            revision, views = standing(connection, url)
             present = set(inspect(connection).get_table_names())
             counts = {
                 table.name: connection.execute(text(f"select count(*) from {table.name}")).scalar_one()  # noqa: S608 - our own table names
@@ -137,7 +137,7 @@ def state(url: str) -> dict[str, Any]:
                 ours = [*metadata.tables, *view_texts()]
                 faults += [f"{name} is missing" for name in ours if name not in present]
     except DBAPIError as error:
-        raise BadDatabase(f"{show_url(url)} cannot be read: {_first_line(error)}") from error
+        raise BadDatabase(f"{show_url(url)} cannot be read: {first_line(error)}") from error
     finally:
         engine.dispose()
     return {
@@ -155,7 +155,7 @@ def backup(url: str, target: Path) -> None:
 
     Raises BadDatabase where `target` exists, and for PostgreSQL, whose own pg_dump does this.
     """
-    parsed = _existing(url)
+    parsed = existing(url)
     if parsed.get_backend_name() != "sqlite":
         raise BadDatabase(f"{show_url(url)} is a PostgreSQL database: back it up with pg_dump")
     if target.exists():
@@ -202,7 +202,8 @@ def _parse(url: str | URL) -> URL:
     return parsed
 
 
-def _existing(url: str) -> URL:
+def existing(url: str) -> URL:
+    """The address of a database that is there. Raises BadDatabase."""
     parsed = _parse(url)
     file = parsed.database
     if parsed.get_backend_name() == "sqlite" and file and not Path(file).exists():
@@ -263,7 +264,7 @@ def _driver(connection: Connection) -> sqlite3.Connection:
     return driver
 
 
-def _standing(connection: Connection, url: str | URL) -> tuple[str | None, str | None]:
+def standing(connection: Connection, url: str | URL) -> tuple[str | None, str | None]:
     """Revision and view fingerprint; both None for an empty database. Raises for a foreign one."""
     tables = set(inspect(connection).get_table_names())
     if tables <= {"alembic_version"}:
@@ -292,6 +293,7 @@ def _faults(connection: Connection) -> list[str]:
     return integrity + [f"{row[0]} row {row[1]} refers to a missing row of {row[2]}" for row in orphans[:10]]
 
 
-def _first_line(error: DBAPIError) -> str:
+def first_line(error: DBAPIError) -> str:
+    """What the database itself said."""
     lines = str(error.orig).strip().splitlines()
     return lines[0] if lines else type(error.orig).__name__

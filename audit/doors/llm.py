@@ -11,7 +11,14 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from audit.doors.llm_answer import Answer, error_body_says, read_reply, retry_after_s, status_error
+from audit.doors.llm_answer import (
+    Answer,
+    error_body_says,
+    listed_models,
+    read_reply,
+    retry_after_s,
+    status_error,
+)
 from audit.doors.llm_client import TooLongError, client_for, options
 from audit.doors.llm_pace import Pace, Window, jittered, wait_s
 from audit.doors.llm_request import Body, adapted, named_refusal, request_body
@@ -126,6 +133,13 @@ class Models:
             problem = f"the answer could not be read: {type(error).__name__}: {error}"
             return self._reply(line, call, Answer(problem=problem))
 
+    async def model_names(self, endpoint: Endpoint) -> list[str] | None:
+        """The models that the gateway lists; NULL where it lists none, or not so that it can be read."""
+        line = self._lines.get(endpoint) or self._opened(endpoint)
+        answer = await _send(line, line.url.removesuffix(ENDPOINT_PATH) + "/models", None)
+        names = listed_models(answer) if answer.is_success else []
+        return [str(self._secrets.out_of(name)) for name in names] or None
+
     async def _answer(self, line: _Line, call: _Call) -> Answer:
         """The last answer, when it is one, or asking again is of no use."""
         while True:
@@ -156,7 +170,7 @@ class Models:
             sent_at = await self._take_slot(window)
             try:
                 call.http_attempts += 1
-                answer = await _send(line, call.sent)
+                answer = await _send(line, line.url, call.sent)
             finally:
                 self._slots.release()
             now = asyncio.get_running_loop().time()
@@ -200,6 +214,7 @@ class Models:
             http_attempts=call.http_attempts,
             request=secrets.out_of(request) if secrets.are_in_json(call.sent.decode()) else request,
             refused=call.left_out,
+            date=answer.headers.get("date"),
         )
 
     def _opened(self, endpoint: Endpoint) -> _Line:
@@ -241,8 +256,8 @@ def reached_at(endpoint: Endpoint, keys: Mapping[str, str]) -> tuple[str, dict[s
     return base_url, query, key_for(endpoint, base_url, keys)
 
 
-async def _send(line: _Line, body: bytes) -> Answer:
-    """One request, without a second try, and what came of it."""
+async def _send(line: _Line, url: str, body: bytes | None) -> Answer:
+    """One request, without a second try, and what came of it. Without a body it only looks."""
     import aiohttp
     import httpx2
     import openai
@@ -251,9 +266,12 @@ async def _send(line: _Line, body: bytes) -> Answer:
     try:
         # A read timeout begins anew with each byte and never cuts a server that drips: this one is total.
         async with asyncio.timeout(line.endpoint.timeout_s):
-            response = await line.client.post(
-                line.url, cast_to=httpx2.Response, content=body, options=options()
-            )
+            if body is None:
+                response = await line.client.get(url, cast_to=httpx2.Response, options=options())
+            else:
+                response = await line.client.post(
+                    url, cast_to=httpx2.Response, content=body, options=options()
+                )
     except openai.APIStatusError as error:
         response = error.response
     except TimeoutError:

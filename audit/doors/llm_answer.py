@@ -16,6 +16,7 @@ from audit.words.calls import Reply, ReplyStatus, Usage
 _CUT = ("length", "max_tokens", "content_filter")
 _MOST_TOKENS = 10**12  # a count beyond it is none, and sums of more would not fit an INTEGER column
 _LONGEST_EXCERPT = 100_000
+_LONGEST_MODEL = 200
 _NO_CALL = {"name": "malformed_call", "arguments": "{}"}
 
 
@@ -189,6 +190,18 @@ def error_body_says(answer: Answer) -> str:
     except ValueError:
         return _excerpt(answer.content)
     return complaint(found)
+
+
+def listed_models(answer: Answer) -> list[str]:
+    """The names in an answer of `GET /models`, as OpenAI and those who follow it write it."""
+    try:
+        found = parse(answer.content)
+    except ValueError:
+        return []
+    listed = found.get("data", found.get("models")) if isinstance(found, dict) else found
+    names = [item.get("id", item.get("name")) if isinstance(item, dict) else item for item in
+             (listed if isinstance(listed, list) else [])]  # fmt: skip
+    return [name for name in names if isinstance(name, str) and 0 < len(name) <= _LONGEST_MODEL]
 
 
 def status_error(answer: Answer, url: str) -> str:

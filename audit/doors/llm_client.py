@@ -106,7 +106,7 @@ def _straight_client() -> "type[httpx2.AsyncClient]":
                 self.given = parts["headers"]
                 accepted = ("accept-encoding", self.headers["accept-encoding"])
                 self.headers_given = httpx2.Headers([*self.given, accepted])
-            return httpx2.Request(method, self.url, headers=self.headers_given, content=parts["content"])
+            return httpx2.Request(method, self.url, headers=self.headers_given, content=parts.get("content"))
 
         async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
             response = await self._transport.handle_async_request(request)

@@ -23,6 +23,11 @@ DEFAULT_CONFIG = "audit.yaml"
 
 # command -> (module, one line of help); a test holds the lines to the commands' own.
 COMMANDS = {
+    "init": ("doctoring", "Write a commented audit.yaml and a small set of tasks to begin with."),
+    "doctor": (
+        "doctoring",
+        "Look at everything that can be known before a token is spent; exit 1 where something is wrong.",
+    ),
     "run": ("running", "Simulate sessions, judge every pair in both orders, verify, score; then report."),
     "simulate": ("running", "Let every agent serve every task's simulated customer; stores sessions."),
     "judge": ("running", "Ask the judges about every pair of sessions, in both orders."),

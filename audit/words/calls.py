@@ -27,6 +27,7 @@ class Reply:
     `status` is `error` where there is no content to read (`error` says why, without keys), `truncated` where
     the model was cut off. `is_empty`: a whole answer came, with nothing in it. `request` is what was sent,
     without keys: with the parameters the gateway had refused before left out, and `refused` naming those.
+    `date`: when the server says it answered, as the HTTP header has it.
     """
 
     status: ReplyStatus
@@ -41,3 +42,4 @@ class Reply:
     http_attempts: int = 1
     request: dict[str, Any] = field(default_factory=dict)
     refused: tuple[str, ...] = ()
+    date: str | None = None

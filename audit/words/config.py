@@ -3,7 +3,6 @@
 import difflib
 import json
 import types
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
@@ -20,6 +19,7 @@ from audit.words.budgets import STRICT, Budget, Price
 from audit.words.errors import BadFile
 from audit.words.keys import begins_as_key, is_guessable, is_variable, shown
 from audit.words.names import METRICS, SUCCESS_AT, GapScope, GapSource
+from audit.words.roles import named_roles
 
 _Name = TypeVar("_Name", str, tuple[str, ...])
 KNOWN_ROLES = ("simulated_user", "agent", "llm_judge")
@@ -232,8 +232,16 @@ def check_config(found: Any, file: str, *, judges_only: bool = False) -> Config:
     if not judges_only:
         faults += _simulation_faults(found)
     if config is None or faults:
-        raise BadFile(file, "", "; ".join(faults))
+        raise BadFile(file, "", "; ".join(faults), faults)
     return config
+
+
+def check_profile(found: Any) -> Profile | None:
+    """One profile as it is written, NULL where it has a fault. `check_config` tells which."""
+    try:
+        return Profile.model_validate(found)
+    except ValidationError:
+        return None
 
 
 def check_thresholds(found: Any, file: str) -> dict[str, Threshold]:
@@ -271,7 +279,7 @@ def _name_faults(found: dict[str, Any]) -> list[str]:
     names = [item["name"] for item in profiles if isinstance(item.get("name"), str)]
     roles = {item.get("name"): item.get("role") for item in profiles if isinstance(item.get("name"), str)}
     faults = [f"profiles: the name {name!r} stands twice" for name in _twice(names)]
-    for path, name, role in _wanted(found):
+    for path, name, role in named_roles(found):
         if name not in roles:
             faults.append(f"{path}: there is no profile {name!r}{_nearest(name, roles)}")
         elif roles[name] != role:
@@ -315,23 +323,6 @@ def _panel_faults(judges: object) -> list[str]:
             name = panel.get("name") if isinstance(panel, dict) else None
             gates.append(name if isinstance(name, str) else Panel(members=names).gate)
     return faults + [f"judges: the gate {name!r} stands twice" for name in _twice(gates)]
-
-
-def _wanted(found: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """(key path, profile name, role) of every profile that the file refers to."""
-    for index, name in enumerate(_list(found.get("agents"))):
-        if isinstance(name, str):
-            yield f"agents[{index}]", name, "agent"
-    if isinstance(found.get("user"), str):
-        yield "user", found["user"], "simulated_user"
-    judges = found.get("judges")
-    for panel in judges if isinstance(judges, list) else [judges]:
-        members = (
-            [panel] if isinstance(panel, str) else panel.get("members") if isinstance(panel, dict) else []
-        )
-        for name in _list(members):
-            if isinstance(name, str):
-                yield "judges", name, "llm_judge"
 
 
 def _list(value: object) -> list[Any]:

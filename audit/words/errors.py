@@ -1,5 +1,7 @@
 """The errors a user can cause, each one line: what is wrong, the value, what to do."""
 
+from collections.abc import Sequence
+
 EXIT_OK = 0
 EXIT_ERROR = 1
 EXIT_USAGE = 2
@@ -17,13 +19,17 @@ class AuditError(Exception):
 class BadFile(AuditError):
     """A file that cannot be taken: names the file, the place in it and the field."""
 
-    def __init__(self, file: str, place: str, problem: str) -> None:
-        """`place` is `line 3`, a JSON path or empty; `problem` says what is wrong and what would be right."""
+    def __init__(self, file: str, place: str, problem: str, faults: Sequence[str] = ()) -> None:
+        """`place` is `line 3`, a JSON path or empty; `problem` says what is wrong and what would be right.
+
+        `faults`: the problem in its parts, where several things are wrong.
+        """
         where = f"{file}, {place}" if place else file
         super().__init__(f"{where}: {problem}")
         self.file = file
         self.place = place
         self.problem = problem
+        self.faults = tuple(faults) or (problem,)
 
 
 class BadDatabase(AuditError):

@@ -41,6 +41,8 @@ ALL = dict(commands())
 
 def test_commands_when_listed_then_the_ones_of_this_version_are_there() -> None:
     assert [" ".join(path) for path in ALL] == [
+        "init",
+        "doctor",
         "run",
         "simulate",
         "judge",

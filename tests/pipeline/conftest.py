@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import yaml
+from examined import Doctor, Examined, clear_variables
 from server import ChatServer, Say
 from staged import Stage
 
@@ -117,3 +118,10 @@ def small(config_file: Callable[..., Path], few_tasks: str) -> Callable[..., Pat
 def stage(tmp_path: Path, gateway: Callable[..., ChatServer]) -> Stage:
     """A run of two agents at a harbour office, scripted over HTTP."""
     return Stage(tmp_path, gateway)
+
+
+@pytest.fixture
+def doctor(here: Callable[..., Did], monkeypatch: pytest.MonkeyPatch) -> Doctor:
+    """`doctor --json` with these arguments, in an environment without keys and proxies."""
+    clear_variables(monkeypatch)
+    return lambda *args, **more: Examined(here("doctor", "--json", *args, **more))

@@ -216,4 +216,4 @@ def test_options_when_a_seed_or_a_config_cannot_be_meant_then_nothing_is_begun(
     stage.changes["tasks"] = ["libary"]
     done = stage("simulate", "-c", str(stage.written()))
     assert done.code == 1
-    assert f"audit.yaml, tasks[0]: no such file or folder: {tmp_path / 'libary'}" in done.stderr
+    assert f"audit.yaml: tasks[0]: no such file or folder: {tmp_path / 'libary'}" in done.stderr
