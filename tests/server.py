@@ -159,6 +159,14 @@ class ChatServer:
     def count(self, what: str) -> None:
         self.counts[what] = self.counts.get(what, 0) + 1
 
+    def serves(self, _target: str) -> bool:
+        """Is a GET of this for `route`, and not for the counts?"""
+        return False
+
+    def route(self, _method: str, target: str, headers: dict[str, str], content: bytes) -> Say:
+        """What a request is answered with, whatever its method."""
+        return self.choose(target, headers, content)
+
     def choose(self, target: str, headers: dict[str, str], content: bytes) -> Say:
         """What a request is answered with."""
         now = asyncio.get_running_loop().time()
@@ -223,11 +231,11 @@ class _Connection(asyncio.Protocol):
         if len(rest) < length:
             return
         self._received = rest[length:]
-        if method == "GET":
+        if method == "GET" and not self._server.serves(target):
             self._transport.write(self._control(target).wire())
             return
         self._is_busy = True
-        self._say(self._server.choose(target, headers, rest[:length]))
+        self._say(self._server.route(method, target, headers, rest[:length]))
 
     def _control(self, target: str) -> Say:
         if target.partition("?")[0].endswith("/models"):

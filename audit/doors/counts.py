@@ -98,7 +98,10 @@ def used(connection: Connection, run_id: str) -> list[dict[str, Any]]:
         where run_id = :run_id and (total_tokens is not null or parse_status <> 'error')
         group by role, profile
     """
-    return [dict(row) for row in connection.execute(text(query), {"run_id": run_id}).mappings()]
+    found = connection.execute(text(query), {"run_id": run_id}).mappings()
+    # PostgreSQL gives sums of whole numbers as decimals, which no float can be multiplied with.
+    texts = ("role", "profile")
+    return [{name: row[name] if name in texts else int(row[name]) for name in row} for row in found]
 
 
 def session_tokens(connection: Connection, run_id: str) -> int | None:

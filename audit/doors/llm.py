@@ -36,13 +36,13 @@ if TYPE_CHECKING:  # imported at first use: commands that ask no model need not 
 
 __all__ = ["Models", "clean_base_url", "held_keys", "reached_at", "redact"]
 
-_RETRIED = frozenset({408, 409, 429, *range(500, 600)})
+RETRIED = frozenset({408, 409, 429, *range(500, 600)})
 _LONGEST_ERROR = 500
 _LONGEST_NAME = 200  # of the served model, of the finish reason
 
 
 @dataclass(slots=True)
-class _Line:
+class Line:
     """What the calls of one endpoint share."""
 
     endpoint: Endpoint
@@ -88,12 +88,12 @@ class Models:
         transports: "Mapping[str, httpx2.AsyncBaseTransport] | None" = None,
     ) -> None:
         self._keys = held_keys(keys)
-        self._secrets = Secrets(self._keys.values())
+        self.secrets = Secrets(self._keys.values())
         self._concurrency = concurrency
         self._slots = asyncio.Semaphore(concurrency)
         self._transports = dict(transports or {})
         self._clients: dict[tuple[Any, ...], openai.AsyncOpenAI] = {}
-        self._lines: dict[Endpoint, _Line] = {}
+        self._lines: dict[Endpoint, Line] = {}
 
     async def __aenter__(self) -> Self:
         import openai  # noqa: F401 - takes a second, and must not take it from a call
@@ -125,7 +125,7 @@ class Models:
         `response_schema` is the JSON schema of the answer. The loop is written out and not left to stamina or
         tenacity: there each call sleeps for itself, here the whole endpoint waits in one queue (`Pace`).
         """
-        line = self._lines.get(endpoint) or self._opened(endpoint)
+        line = self.line(endpoint)
         call = _Call(request_body(endpoint, messages, tools, response_schema, seed), line.refused)
         try:
             return self._reply(line, call, await self._answer(line, call))
@@ -135,12 +135,31 @@ class Models:
 
     async def model_names(self, endpoint: Endpoint) -> list[str] | None:
         """The models that the gateway lists; NULL where it lists none, or not so that it can be read."""
-        line = self._lines.get(endpoint) or self._opened(endpoint)
+        line = self.line(endpoint)
         answer = await _send(line, line.url.removesuffix(ENDPOINT_PATH) + "/models", None)
         names = listed_models(answer) if answer.is_success else []
-        return [str(self._secrets.out_of(name)) for name in names] or None
+        return [str(self.secrets.out_of(name)) for name in names] or None
 
-    async def _answer(self, line: _Line, call: _Call) -> Answer:
+    def line(self, endpoint: Endpoint) -> Line:
+        """What all that is sent to an endpoint shares. Raises AuditError where its key is missing."""
+        return self._lines.get(endpoint) or self._opened(endpoint)
+
+    def cleaned(self, reply: Reply) -> Reply:
+        """The reply without any key, its short texts short."""
+        secrets = self.secrets
+        # Redacted before it is cut: half a key would not be found, and still be half a key.
+        finish_reason, served_model = secrets.out_of(reply.finish_reason), secrets.out_of(reply.served_model)
+        error = None if reply.error is None else secrets.out_of_error(reply.error)[:_LONGEST_ERROR]
+        return replace(
+            reply,
+            content=secrets.out_of(reply.content),
+            tool_calls=secrets.out_of(reply.tool_calls),
+            finish_reason=finish_reason and finish_reason[:_LONGEST_NAME],
+            served_model=served_model and served_model[:_LONGEST_NAME],
+            error=error,
+        )
+
+    async def _answer(self, line: Line, call: _Call) -> Answer:
         """The last answer, when it is one, or asking again is of no use."""
         while True:
             answer = await self._ask(line, call)
@@ -151,7 +170,7 @@ class Models:
                     call.refused += (name,)
                     call.build()
                     continue
-            if answer.status is not None and answer.status not in _RETRIED:
+            if answer.status is not None and answer.status not in RETRIED:
                 break
             call.failures += 1
             if call.failures >= line.endpoint.attempts:
@@ -162,7 +181,7 @@ class Models:
             line.refused += tuple(name for name in call.refused if name not in line.refused)
         return answer
 
-    async def _ask(self, line: _Line, call: _Call) -> Answer:
+    async def _ask(self, line: Line, call: _Call) -> Answer:
         """One HTTP request, when its turn has come."""
         window = line.pace.window
         await line.pace.enter(call.sent, is_retry=call.http_attempts > 0)
@@ -192,34 +211,26 @@ class Models:
             await self._slots.acquire()
         return loop.time()
 
-    def _reply(self, line: _Line, call: _Call, answer: Answer) -> Reply:
-        secrets = self._secrets
+    def _reply(self, line: Line, call: _Call, answer: Answer) -> Reply:
         if answer.is_success:
             reply = read_reply(answer)
             line.pace.correct(call.sent, reply.usage)
         else:
             reply = Reply("error", None, error=status_error(answer, line.url))
-        # Redacted before it is cut: half a key would not be found, and still be half a key.
-        finish_reason, served_model = secrets.out_of(reply.finish_reason), secrets.out_of(reply.served_model)
-        error = None if reply.error is None else secrets.out_of_error(reply.error)[:_LONGEST_ERROR]
         request = call.body | {name: value for name, value in line.hidden.items() if name in call.body}
+        has_secret = self.secrets.are_in_json(call.sent.decode())
         return replace(
-            reply,
-            content=secrets.out_of(reply.content),
-            tool_calls=secrets.out_of(reply.tool_calls),
-            finish_reason=finish_reason and finish_reason[:_LONGEST_NAME],
-            served_model=served_model and served_model[:_LONGEST_NAME],
-            error=error,
+            self.cleaned(reply),
             latency_ms=answer.latency_ms,
             http_attempts=call.http_attempts,
-            request=secrets.out_of(request) if secrets.are_in_json(call.sent.decode()) else request,
+            request=self.secrets.out_of(request) if has_secret else request,
             refused=call.left_out,
             date=answer.headers.get("date"),
         )
 
-    def _opened(self, endpoint: Endpoint) -> _Line:
+    def _opened(self, endpoint: Endpoint) -> Line:
         base_url, query, key = reached_at(endpoint, self._keys)
-        self._secrets.add(keys_of_query(query) | keys_in(endpoint.extra))
+        self.secrets.add(keys_of_query(query) | keys_in(endpoint.extra))
         place = (base_url, tuple(query.items()), key)
         if place not in self._clients:
             transport = self._transport(base_url, endpoint.name)
@@ -228,7 +239,7 @@ class Models:
         # The whole address: a path would be joined to the client's base URL anew for each call.
         shown = without_keys(endpoint.extra)
         hidden = {name: value for name, value in shown.items() if value != endpoint.extra[name]}
-        line = _Line(endpoint, base_url + ENDPOINT_PATH, self._clients[place], pace, hidden)
+        line = Line(endpoint, base_url + ENDPOINT_PATH, self._clients[place], pace, hidden)
         self._lines[endpoint] = line
         return line
 
@@ -256,7 +267,7 @@ def reached_at(endpoint: Endpoint, keys: Mapping[str, str]) -> tuple[str, dict[s
     return base_url, query, key_for(endpoint, base_url, keys)
 
 
-async def _send(line: _Line, url: str, body: bytes | None) -> Answer:
+async def _send(line: Line, url: str, body: bytes | None) -> Answer:
     """One request, without a second try, and what came of it. Without a body it only looks."""
     import aiohttp
     import httpx2
@@ -285,14 +296,14 @@ async def _send(line: _Line, url: str, body: bytes | None) -> Answer:
         status=response.status_code,
         content=response.content,
         headers=response.headers,
-        retry_after=retry_after_s(response.headers) if response.status_code in _RETRIED else None,
+        retry_after=retry_after_s(response.headers) if response.status_code in RETRIED else None,
         latency_ms=_ms_since(began),
     )
 
 
 def _is_for_all(answer: Answer) -> bool:
     """Whether a failure tells all calls of the endpoint to wait. One 500 says nothing of the next call."""
-    return answer.status == 429 or (answer.status in _RETRIED and answer.retry_after is not None)
+    return answer.status == 429 or (answer.status in RETRIED and answer.retry_after is not None)
 
 
 def _first_cause(error: BaseException) -> str:

@@ -4,7 +4,7 @@ The database is the checkpoint.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, text
 
@@ -39,6 +39,16 @@ _UNJUDGED = f"""
     and coalesce(a.fault, '') not in ('gateway', 'simulator')
     and coalesce(b.fault, '') not in ('gateway', 'simulator')
 """  # noqa: S608 - our own conditions
+# A satisfaction question is answered for good: by a reply that can be read, or one that again cannot.
+_ANSWERED = """
+    (
+        parse_status <> 'error'
+        and (
+            attempt > 1
+            or not (parse_status = 'unreadable' or (parse_status = 'truncated' and parsed_json is null))
+        )
+    )
+"""
 # A check was put to a model that did not answer.
 _ASKED_IN_VAIN = """
     sessions.session_id in (
@@ -61,6 +71,28 @@ _SIDES = (
     "inner join sessions as b on b.session_id = audit_pairs.session_b"
 )
 _BY_TASK = "audit_pairs.task_id, audit_pairs.trial, audit_pairs.pair_id"
+
+
+class Asked(NamedTuple):
+    """One call that asked a judge of a pair in one order; with it were `attempts`.
+
+    `unreadable`: so many of them in a row, this one the last, could not be read.
+    """
+
+    attempts: int
+    unreadable: int
+    log_id: int
+    profile: str
+    parse_status: str
+    raw_output: str
+    finish_reason: str | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    total_tokens: int | None
+
+    @property
+    def is_error(self) -> bool:
+        return self.parse_status == "error"
 
 
 def session_faults(connection: Connection, run_id: str) -> dict[str, str | None]:
@@ -111,38 +143,48 @@ def pairs_to_sample(connection: Connection, run_id: str) -> list[dict[str, Any]]
 def pairs_to_judge(connection: Connection, pair_ids: Sequence[str]) -> list[dict[str, Any]]:
     """These pairs with both transcripts, in the order of `unjudged`.
 
-    `kept` holds what was answered before, by (profile, order), `attempts` how often each was asked, `tokens`
-    what that took.
+    `calls` holds what they were asked before, `asked` the last of it by (profile, order).
     """
     found = _rows_of(
         connection,
         "select audit_pairs.pair_id, audit_pairs.gate, audit_pairs.trial, audit_pairs.judged_at, "
-        "a.transcript_json as transcript_a, b.transcript_json as transcript_b, a.source_json as source_json, "
-        "audit_pairs.prompt_tokens, audit_pairs.completion_tokens, audit_pairs.total_tokens, "
-        "audit_pairs.cost_usd "
+        "a.transcript_json as transcript_a, b.transcript_json as transcript_b, a.source_json as source_json "
         f"{_SIDES} where audit_pairs.pair_id in :ids order by {_BY_TASK}",
         pair_ids,
     )
     for pair in found:
-        pair["kept"], pair["attempts"], pair["tokens"] = {}, {}, (0, 0, 0)
-        if pair["judged_at"] is None:
-            pair["cost_usd"] = 0.0
-        else:
-            pair["tokens"] = (pair["prompt_tokens"], pair["completion_tokens"], pair["total_tokens"])
-            _add_answers(connection, pair)
+        pair["asked"], pair["calls"] = {}, []
+    _add_calls(connection, {pair["pair_id"]: pair for pair in found})
     return found
 
 
 def unasked_satisfaction(connection: Connection, run_id: str, retry: bool) -> list[str]:
-    """session_id where satisfaction was never asked; with `retry`, those too where every call failed."""
+    """session_id where satisfaction is to be asked; with `retry`, those too where every call failed.
+
+    Also where the one answer that came cannot be read: it is asked for once more.
+    """
     query = (
         "select session_id from sessions "  # noqa: S608 - our own conditions
         f"where run_id = :run_id and satisfaction is null and coalesce(fault, '') not in {_BROKEN} "
         "and session_id not in (select session_id from judge_logs where run_id = :run_id "
         "and role = 'satisfaction' and session_id is not null "
-        "and (:retry = 0 or parse_status <> 'error')) order by session_id"
+        f"and ((:retry = 0 and parse_status = 'error') or {_ANSWERED})) order by session_id"
     )
     return list(connection.execute(text(query), {"run_id": run_id, "retry": int(retry)}).scalars())
+
+
+def satisfaction_calls(connection: Connection, session_ids: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """session_id -> (log_id, attempt) of the last time it was asked; attempt is 0 where that call failed."""
+    found = _rows_of(
+        connection,
+        "select session_id, log_id, attempt, parse_status from judge_logs "
+        "where role = 'satisfaction' and session_id in :ids order by log_id",
+        session_ids,
+    )
+    return {
+        call["session_id"]: (call["log_id"], 0 if call["parse_status"] == "error" else call["attempt"])
+        for call in found
+    }
 
 
 def sessions_to_ask(connection: Connection, session_ids: Sequence[str]) -> list[dict[str, Any]]:
@@ -280,19 +322,32 @@ def broken_sessions(connection: Connection, run_id: str) -> tuple[int, int]:
     return int(found[0]), int(found[1])
 
 
-def _add_answers(connection: Connection, pair: dict[str, Any]) -> None:
-    calls = _rows(
+def _add_calls(connection: Connection, pairs: dict[str, dict[str, Any]]) -> None:
+    calls = _rows_of(
         connection,
-        "select profile, presented_order, attempt, parse_status, raw_output, finish_reason from judge_logs "
-        "where pair_id = :pair_id and role = 'judge' order by log_id",
-        pair_id=pair["pair_id"],
+        "select pair_id, log_id, profile, presented_order, attempt, parse_status, preference, raw_output, "
+        "finish_reason, prompt_tokens, completion_tokens, total_tokens from judge_logs "
+        "where role = 'judge' and pair_id in :ids order by log_id",
+        list(pairs),
     )
     for call in calls:
-        place = (call["profile"], call["presented_order"])
-        pair["attempts"][place] = max(call["attempt"], pair["attempts"].get(place, 0))
-        pair["kept"].pop(place, None)
-        if call["parse_status"] != "error":
-            pair["kept"][place] = call | {"raw_output": from_stored(call["raw_output"] or "")}
+        pair, place = pairs[call["pair_id"]], (call["profile"], call["presented_order"])
+        before = pair["asked"].get(place)
+        in_vain = call["parse_status"] != "error" and call["preference"] is None
+        asked = Asked(
+            attempts=max(call["attempt"], before.attempts if before else 0),
+            unreadable=(before.unreadable if before else 0) + 1 if in_vain else 0,
+            log_id=call["log_id"],
+            profile=call["profile"],
+            parse_status=call["parse_status"],
+            raw_output=from_stored(call["raw_output"] or ""),
+            finish_reason=call["finish_reason"],
+            prompt_tokens=call["prompt_tokens"],
+            completion_tokens=call["completion_tokens"],
+            total_tokens=call["total_tokens"],
+        )
+        pair["asked"][place] = asked
+        pair["calls"].append(asked)
 
 
 def _rows(connection: Connection, query: str, **values: Any) -> list[dict[str, Any]]:

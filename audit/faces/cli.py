@@ -31,6 +31,7 @@ COMMANDS = {
     "run": ("running", "Simulate sessions, judge every pair in both orders, verify, score; then report."),
     "simulate": ("running", "Let every agent serve every task's simulated customer; stores sessions."),
     "judge": ("running", "Ask the judges about every pair of sessions, in both orders."),
+    "batch": ("batching", "Carry a judge's questions to a batch API, and its answers back, by hand."),
     "verify": ("running", "Check each session's final world, read-only; gives rewards and successes."),
     "import": ("importing", "Import recorded judgments, sessions or outside rewards as a run."),
     "score": ("scoring", "Settle, bucket and score a run's pairs again; calls nothing."),

@@ -98,6 +98,20 @@ class Budget:
             return self._under_way < self.concurrency // max(most_calls, 1)
         return all(limit.used + limit.of_unit * (self._under_way + 1) <= limit.most for limit in limits)
 
+    def fits_beside(self, planned: Spent) -> bool:
+        """Is there room for one more call, beside calls of this stage that are planned and not made?
+
+        The first always has it while anything is left. `refusal` is set where nothing is.
+        """
+        for limit in self._limits():
+            if limit.used >= limit.most:
+                self.refusal = str(limit)
+                return False
+            more = planned.tokens if limit.what == "tokens" else planned.cost
+            if limit.used + more >= limit.most:
+                return False
+        return True
+
     def count(self, logs: Sequence[JudgeLog]) -> None:
         """One unit is done, with these calls."""
         self._one_done.set()

@@ -1,9 +1,11 @@
 """One model call as a row of judge_logs."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from audit.doors.llm_url import shown_url
 from audit.doors.prompts import Prompt
+from audit.verbs.spending import Call
 from audit.words import clock
 from audit.words.calls import Reply
 from audit.words.profiles import Endpoint
@@ -74,7 +76,7 @@ def _integer(value: Any) -> int | None:
     return value if type(value) is int and abs(value) < 2**63 else None
 
 
-def tokens_of(logs: list[JudgeLog]) -> tuple[int | None, int | None, int | None]:
+def tokens_of(logs: Sequence[Call]) -> tuple[int | None, int | None, int | None]:
     """Prompt, completion and total tokens of several calls; NULL as soon as one of them is unknown."""
     return (
         _sum([log.prompt_tokens for log in logs]),

@@ -141,12 +141,16 @@ class Live:
         self.meter.begin(stage, total)
         self.budget.begin(stage)
 
-    async def may_go_on(self) -> bool:
-        """May one more unit begin: does every model answer, and does it fit in the budget?"""
+    def is_answered(self) -> bool:
+        """Does every model answer? Says which one does not in `meter.stopped_by`."""
         profile = self.meter.hopeless()
         if profile is not None:
             self.meter.stopped_by = f"{profile} refuses every call"
-        return profile is None and await self.budget.has_room()
+        return profile is None
+
+    async def may_go_on(self) -> bool:
+        """May one more unit begin: does every model answer, and does it fit in the budget?"""
+        return self.is_answered() and await self.budget.has_room()
 
     def work(
         self,

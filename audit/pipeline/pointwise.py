@@ -9,6 +9,7 @@ from audit.pipeline.calls import Read, log_of
 from audit.pipeline.expected import ATTEMPTS
 from audit.pipeline.live import Live
 from audit.verbs.render import nonce
+from audit.words.calls import Message
 from audit.words.records import JudgeLog
 
 
@@ -36,14 +37,7 @@ async def ask_pointwise(
 ) -> tuple[Answered, list[JudgeLog]]:
     """The answer and its calls; asked once more where the reply cannot be read."""
     endpoint = live.endpoint(live.config.judges[0].members[0])
-    source = json.loads(session["source_json"] or "{}")
-    messages = prompt.fill(
-        goal=source.get("goal", ""),
-        policy=source.get("policy", ""),
-        nonce=nonce(rendered),
-        session=rendered,
-        **values,
-    )
+    messages = pointwise_messages(prompt, session, rendered, **values)
     logs: list[JudgeLog] = []
     while True:
         reply = await live.models.chat(endpoint, messages, response_schema=schema, seed=endpoint.seed)
@@ -60,6 +54,24 @@ async def ask_pointwise(
                 attempt=len(logs) + 1,
             )
         )
-        is_read = status != "unreadable" and not (status == "truncated" and found.parsed_json is None)
-        if is_read or status == "error" or len(logs) == ATTEMPTS:
+        if is_read(status, found) or status == "error" or len(logs) == ATTEMPTS:
             return found, logs
+
+
+def pointwise_messages(
+    prompt: Prompt, session: dict[str, Any], rendered: str, **values: str
+) -> list[Message]:
+    """The question about one session, which is shown as `rendered`."""
+    source = json.loads(session["source_json"] or "{}")
+    return prompt.fill(
+        goal=source.get("goal", ""),
+        policy=source.get("policy", ""),
+        nonce=nonce(rendered),
+        session=rendered,
+        **values,
+    )
+
+
+def is_read(status: str, found: Found) -> bool:
+    """Did an answer say something? What is cut may have said it before."""
+    return status != "unreadable" and not (status == "truncated" and found.parsed_json is None)

@@ -14,6 +14,7 @@ from audit.doors.lease import leased
 from audit.doors.llm import Models, held_keys, reached_at
 from audit.doors.tasks import load_tasks
 from audit.pipeline import planning, recorded
+from audit.pipeline.batch_rounds import check_batch, judge_by_batch
 from audit.pipeline.budget import Budget, refuse_unknown_prices
 from audit.pipeline.expected import units
 from audit.pipeline.judge import judge
@@ -43,6 +44,7 @@ class Order(NamedTuple):
     name: str | None = None
     retry_errors: bool = False
     limit: int | None = None
+    batch: bool = False
 
 
 class Ran(NamedTuple):
@@ -138,13 +140,15 @@ async def _stages(
             recorded_agents=frozenset(agents),
         )
         try:
+            if order.batch:
+                await check_batch(live)
             if "simulate" in order.stages:
                 await simulate(live)
             if "judge" in order.stages:
                 if found.kind == "live":
                     with writing(engine) as connection:
                         planning.plan_pairs(connection, found, order.config, tasks)
-                await judge(live)
+                await (judge_by_batch(live) if order.batch else judge(live))
             if "verify" in order.stages:
                 await verify(live)
         except Stopped:

@@ -1,6 +1,7 @@
 """What calls take: tokens, and money where a price is known."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from audit.words.config import Config
 from audit.words.records import JudgeLog
@@ -27,7 +28,26 @@ class Spent:
         )
 
 
-def cost_of(log: JudgeLog, config: Config) -> float | None:
+class Call(Protocol):
+    """What is known of a call that was made; NULL where nobody told."""
+
+    @property
+    def profile(self) -> str | None: ...
+
+    @property
+    def parse_status(self) -> str: ...
+
+    @property
+    def prompt_tokens(self) -> int | None: ...
+
+    @property
+    def completion_tokens(self) -> int | None: ...
+
+    @property
+    def total_tokens(self) -> int | None: ...
+
+
+def cost_of(log: Call, config: Config) -> float | None:
     """USD of a call; NULL where its tokens or its model's price are not known.
 
     A failed call whose tokens nobody told costs nothing.

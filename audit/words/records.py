@@ -113,6 +113,48 @@ class JudgeLog(NamedTuple):
     created_at: str
 
 
+class ProviderBatch(NamedTuple):
+    """One file of requests to one profile, for a provider's batch API or to be carried there by hand.
+
+    `status` is ours (schema.py), `provider_status` the provider's word. A line is stored when its call is a
+    row of judge_logs, failed when it may be asked again.
+    """
+
+    batch_id: str
+    run_id: str
+    profile: str
+    status: str
+    provider_status: str | None
+    provider_batch_id: str | None
+    input_file_id: str | None
+    output_file_id: str | None
+    error_file_id: str | None
+    count_lines: int
+    count_stored: int
+    count_failed: int
+    error: str | None
+    created_at: str
+    updated_at: str
+
+
+class BatchLine(NamedTuple):
+    """One request of a batch. `request_json` is NULL once it is settled: the call's row has it then."""
+
+    custom_id: str
+    batch_id: str
+    pair_id: str | None
+    session_id: str | None
+    role: str
+    profile: str
+    presented_order: str | None
+    attempt: int
+    prompt_hash: str
+    state: str
+    request_json: str | None
+    refused: str | None
+    error: str | None
+
+
 class RawAnswer(NamedTuple):
     """What a file holds of one order of one pair: a reply, a recorded decision, or both.
 

@@ -209,6 +209,64 @@ judge_logs = Table(
     Index("ix_judge_logs_run", "run_id", "role", "profile", "parse_status"),
 )
 
+# planned    its lines are here, nothing is sent
+# uploaded   the provider has the file, and does nothing with it
+# submitting the provider was, or was about to be, told to begin: only it knows whether it has
+# accepted   the provider has begun
+# exported   written to a file, for somebody else to send
+# done       every line has its answer, or is given up
+_BATCH_STATUS = "status in ('planned', 'uploaded', 'submitting', 'accepted', 'exported', 'done')"
+# open    waits for its answer
+# stored  its call is a row of judge_logs
+# failed  no answer came: it may be asked again, as another line
+# refused the gateway refused a part of the request: it is asked again without
+# dropped it was given up, or never worked on: it may be asked again
+_LINE_STATE = "state in ('open', 'stored', 'failed', 'refused', 'dropped')"
+
+provider_batches = Table(
+    "provider_batches",
+    metadata,
+    _text("batch_id", primary_key=True),
+    _text("run_id", ForeignKey("audit_runs.run_id"), nullable=False),
+    _text("profile", nullable=False),
+    _text("status", CheckConstraint(_BATCH_STATUS, name="status"), nullable=False),
+    _text("provider_status"),
+    _text("provider_batch_id"),
+    _text("input_file_id"),
+    _text("output_file_id"),
+    _text("error_file_id"),
+    _integer("count_lines", nullable=False),
+    _integer("count_stored", nullable=False),
+    _integer("count_failed", nullable=False),
+    _text("error"),
+    _text("created_at", nullable=False),
+    _text("updated_at", nullable=False),
+    Index("ix_provider_batches_run", "run_id", "status"),
+)
+
+batch_lines = Table(
+    "batch_lines",
+    metadata,
+    _text("custom_id", primary_key=True),
+    _text("batch_id", ForeignKey("provider_batches.batch_id"), nullable=False),
+    _text("pair_id", ForeignKey("audit_pairs.pair_id")),
+    _text("session_id", ForeignKey("sessions.session_id")),
+    _text("role", nullable=False),
+    _text("profile", nullable=False),
+    _text("presented_order"),
+    _integer("attempt", nullable=False),
+    _text("prompt_hash", nullable=False),
+    _text("state", CheckConstraint(_LINE_STATE, name="state"), nullable=False),
+    _text("request_json"),
+    _text("refused"),
+    _text("error"),
+    CheckConstraint("(pair_id is null) <> (session_id is null)", name="one_subject"),
+    Index("ix_batch_lines_batch", "batch_id", "state"),
+    # For the database, which looks for them where a pair or a session is to be deleted.
+    Index("ix_batch_lines_pair", "pair_id"),
+    Index("ix_batch_lines_session", "session_id"),
+)
+
 prompts = Table(
     "prompts",
     metadata,

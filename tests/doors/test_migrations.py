@@ -16,6 +16,7 @@ from audit.words.errors import BadDatabase
 from audit.words.schema import metadata
 
 T = "2026-03-05T17:15:00.000Z"
+AFTER_HEAD = f"{int(db.HEAD) + 1:04}"
 # One row for each table, the parents first.
 ROWS: dict[str, dict[str, Any]] = {
     "audit_runs": {
@@ -36,6 +37,14 @@ ROWS: dict[str, dict[str, Any]] = {
         "run_id": "r1", "pair_id": "x1", "session_id": "s1", "role": "judge", "attempt": 1,
         "raw_output": "[[A]]", "parse_status": "ok", "created_at": T,
     },
+    "provider_batches": {
+        "batch_id": "b1", "run_id": "r1", "profile": "judge", "status": "accepted", "count_lines": 1,
+        "count_stored": 0, "count_failed": 0, "created_at": T, "updated_at": T,
+    },
+    "batch_lines": {
+        "custom_id": "b1-1", "batch_id": "b1", "pair_id": "x1", "role": "judge", "profile": "judge",
+        "presented_order": "AB", "attempt": 1, "prompt_hash": "p1", "state": "open", "request_json": "{}",
+    },
     "human_labels": {"pair_id": "x1", "annotator": "me", "kind": "preference", "value": "A", "created_at": T},
 }  # fmt: skip
 
@@ -53,7 +62,7 @@ def engine(database_url: str) -> Iterator[Engine]:
 
 @pytest.fixture
 def scripts(tmp_path: Path) -> Callable[..., Path]:
-    """Makes a folder of migrations: the shipped ones, then 0002, 0003, ... with the given bodies."""
+    """Makes a folder of migrations: the shipped ones, then more of them with the given bodies."""
 
     def make(*bodies: tuple[str, str]) -> Path:
         folder = tmp_path / "migrations"
@@ -180,12 +189,24 @@ def test_next_revision_when_every_table_has_rows_then_keeps_them_up_and_down(
 
     db.migrate(engine, scripts=folder)
     up = everything(engine)
-    assert version_of(engine) == "0002"
+    assert version_of(engine) == AFTER_HEAD
     assert up["views"] == before["views"]
     assert up["rows"]["judge_logs"] == [(*row, None) for row in before["rows"]["judge_logs"]]
 
     db.migrate(engine, db.HEAD, down=True, scripts=folder)
     assert everything(engine) == before
+
+
+def test_batches_when_they_are_taken_away_and_come_again_then_all_older_rows_stay(engine: Engine) -> None:
+    before = everything(engine)
+    db.migrate(engine, "0001", down=True)
+    down = everything(engine)
+    assert before["rows"].keys() - down["rows"].keys() == {"provider_batches", "batch_lines"}
+    db.migrate(engine)
+    after = everything(engine)
+    assert (after["rows"].pop("provider_batches"), after["rows"].pop("batch_lines")) == ([], [])
+    del before["rows"]["provider_batches"], before["rows"]["batch_lines"]
+    assert after == before
 
 
 BROKEN = {
@@ -247,7 +268,7 @@ def test_batch_change_of_a_parent_when_children_cascade_then_keeps_the_children(
 
     db.migrate(engine, scripts=folder)
     assert counts() == [2, 3]
-    db.migrate(engine, "0002", down=True, scripts=folder)
+    db.migrate(engine, AFTER_HEAD, down=True, scripts=folder)
     assert counts() == [2, 3]
     assert db.state(_address(engine))["faults"] == []
     with db.writing(engine) as connection:  # foreign keys are on again: the cascade works

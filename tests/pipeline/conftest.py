@@ -58,8 +58,8 @@ def gateway() -> Iterator[Callable[..., ChatServer]]:
     thread.start()
     started: list[ChatServer] = []
 
-    def start(answer: Callable[[dict[str, Any]], Say]) -> ChatServer:
-        server = ChatServer(answer=answer)
+    def start(answer: Callable[[dict[str, Any]], Say], kind: type[ChatServer] = ChatServer) -> ChatServer:
+        server = kind(answer=answer)
         asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result(10)
         started.append(server)
         return server

@@ -56,11 +56,17 @@ def stage_options(command: Any) -> Any:
     return shared_options(command)
 
 
+batch_option = click.option(
+    "--batch", is_flag=True, help="Ask the judges by their provider's batch API: cheaper, within a day."
+)
+
+
 @click.command("run")
 @click.option(
     "--then", metavar="STEPS",
     help="What follows when all is done: gate, report=FILE.html, export=FILE.jsonl, with commas between.",
 )  # fmt: skip
+@batch_option
 @stage_options
 @click.pass_context
 def run_command(ctx: click.Context, /, **options: Any) -> None:
@@ -90,10 +96,21 @@ def simulate_command(ctx: click.Context, /, **options: Any) -> None:
 
 
 @click.command("judge")
+@batch_option
 @stage_options
 @click.pass_context
 def judge_command(ctx: click.Context, /, **options: Any) -> None:
-    """Ask the judges about every pair of sessions, in both orders."""
+    """Ask the judges about every pair of sessions, in both orders.
+
+    With --batch the requests go to the provider as files, and the answers come within a day. Interrupted or
+    killed, the same command goes on: nothing is submitted twice. What failed or could not be read is asked
+    again in a next round. `reward-audit batch` carries the files by hand, for example to `vllm run-batch`.
+
+    \b
+    Examples:
+      reward-audit judge -c audit.yaml
+      reward-audit judge --run latest -c judges.yaml --batch
+    """
     _stages(ctx, ("judge",), options)
 
 
@@ -181,6 +198,7 @@ def _run_stages(settings: Settings, stages: tuple[str, ...], options: dict[str, 
         name=options["name"],
         retry_errors=options["retry_errors"],
         limit=options["limit"],
+        batch=options.get("batch", False),
     )
     if options["dry_run"]:
         _dry_run(order, settings)
