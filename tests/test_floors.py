@@ -34,6 +34,7 @@ DOORS = {
         "doors/ask_dpo.py",
         "doors/query.py",
         "doors/store_live.py",
+        "doors/store_pruned.py",
         "doors/store_batches.py",
         "doors/ask_batches.py",
         "doors/troubles.py",

@@ -29,6 +29,36 @@ def run_named(connection: Connection, wanted: str) -> Run:
     return Run(*row)
 
 
+def prompts(connection: Connection) -> list[dict[str, Any]]:
+    """Every prompt that was sent, with how many calls and runs it stands in, when first and when last."""
+    query = """
+        select
+            prompt_versions.prompt_hash,
+            prompt_versions.role,
+            prompt_versions.name,
+            prompt_versions.version,
+            sum(prompt_versions.calls) as calls,
+            count(distinct prompt_versions.run_id) as runs,
+            min(prompt_versions.first_at) as first_at,
+            max(prompt_versions.last_at) as last_at
+        from prompt_versions
+        group by 1, 2, 3, 4
+        order by last_at desc, role, prompt_hash
+    """
+    return [row | {"calls": int(row["calls"])} for row in rows(connection, query)]
+
+
+def prompt_text(connection: Connection, wanted: str) -> dict[str, Any]:
+    """The prompt whose hash begins so. Raises BadRequest where there is none, or more than one."""
+    found = rows(connection, "select * from prompts where substr(prompt_hash, 1, :size) = :wanted",
+                 size=len(wanted), wanted=wanted)  # fmt: skip
+    if len(found) != 1:
+        raise BadRequest(
+            f"{len(found)} prompts have a hash that begins with {wanted!r}: `reward-audit prompts` lists them"
+        )
+    return found[0]
+
+
 def runs(connection: Connection) -> list[dict[str, Any]]:
     """All runs with how far each has come, newest first."""
     return rows(connection, "select * from run_progress order by created_at desc, run_id desc")
@@ -163,6 +193,12 @@ def answer_counts(connection: Connection, run_id: str, gate: str) -> dict[str, i
         {"r": run_id, "g": gate} if of_gate else {"r": run_id},
     )
     return {row[0]: row[1] for row in found}
+
+
+def count_calls(connection: Connection, run_id: str) -> int:
+    """How many calls the run has made, of any role."""
+    query = "select count(*) from judge_logs where run_id = :run_id"
+    return int(connection.execute(text(query), {"run_id": run_id}).scalar_one())
 
 
 def cost(connection: Connection, run_id: str, gate: str, *, calls: int) -> dict[str, Any]:

@@ -47,6 +47,8 @@ COMMANDS = {
     "sql": ("asking", "Ask the database one read-only question in SQL."),
     "views": ("asking", "List the views to ask, or show the rows of one."),
     "export": ("exporting", "Write pairs, calls or sessions to a file, or a clean set for DPO."),
+    "prompts": ("looking", "List the prompts that were sent, or show the one whose hash begins with HASH."),
+    "prune": ("pruning", "Delete old runs, each one's raw calls written to DIR/RUN.logs.jsonl first."),
     "reproduce": ("reproducing", "Compute a published finding again, from its published figures."),
     "db": ("database", "Upgrade, check or back up the database."),
 }

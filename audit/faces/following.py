@@ -66,7 +66,8 @@ def follow(engine: "Engine", run_id: str, steps: list[Step], *, quiet: bool) -> 
             _say(f"wrote the report to {file}", quiet=quiet)
         elif file is not None and not passed:
             found[name] = None
-            _say(f"{file} is not written: the gate failed", quiet=quiet)
+            there = ", what is there is older" if file.exists() else ""
+            _say(f"{file} is not written{there}: the gate failed", quiet=quiet)
         elif file is not None:
             exported = export_dpo(engine, Wish(file, run_id))
             found[name] = {"file": str(file), "counts": exported["counts"]}

@@ -25,7 +25,7 @@ def weight_advice(gate: str, change: Mapping[str, Any]) -> dict[str, Any] | None
         "low": change["low"],
         "high": change["high"],
         "text": (
-            f"The judge {gate} errs more often in near ties: {_share(before)} before, {_share(after)} now, "
+            f"Judge {gate!r} errs more often in near ties: {_share(before)} before, {_share(after)} now, "
             f"{100 * change['change']:+.1f} points on the same pairs (95%: {100 * change['low']:+.1f} to "
             f"{100 * change['high']:+.1f}). Give its verdicts on near ties {weight:.2f} of their weight, "
             "or leave them out (`export dpo --drop near_tie`), until the cause is found."

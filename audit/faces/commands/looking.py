@@ -1,4 +1,4 @@
-"""`runs` and `show`: what is there, and one thing whole."""
+"""`runs`, `prompts` and `show`: what is there, and one thing whole."""
 
 import click
 
@@ -26,6 +26,33 @@ def runs_command(ctx: click.Context) -> None:
         return
     columns = ("run_id", "name", "kind", "status", "sessions", "pairs")
     print_rows(columns, [[row[column] for column in columns] for row in found], folded="name")
+
+
+@click.command("prompts")
+@click.argument("hash_", metavar="[HASH]", required=False)
+@shared_options
+@click.pass_context
+def prompts_command(ctx: click.Context, hash_: str | None) -> None:
+    """List the prompts that were sent, or show the one whose hash begins with HASH."""
+    from audit.doors import ask
+    from audit.doors.db import open_database, reading
+    from audit.faces.output import print_json, print_rows, visible
+
+    settings = settings_of(ctx)
+    engine = open_database(settings.db, create=False)
+    try:
+        with reading(engine) as connection:
+            found = ask.prompts(connection) if hash_ is None else ask.prompt_text(connection, hash_)
+    finally:
+        engine.dispose()
+    if settings.as_json:
+        print_json(found)
+    elif isinstance(found, dict):
+        click.echo(visible(found["text"] or ""))
+    else:
+        columns = ("prompt_hash", "role", "name", "calls", "runs", "last_at")
+        told = [row | {"last_at": row["last_at"][:16].replace("T", " ")} for row in found]
+        print_rows(columns, [[row[column] for column in columns] for row in told], folded="name")
 
 
 @click.command("show")
