@@ -63,6 +63,8 @@ def test_commands_when_listed_then_the_ones_of_this_version_are_there() -> None:
         "sql",
         "views",
         "export",
+        "prompts",
+        "prune",
         "reproduce",
         "db",
         "db backup",
