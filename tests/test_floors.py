@@ -31,6 +31,7 @@ DOORS = {
         "doors/db_ready.py",
         "doors/store.py",
         "doors/copying.py",
+        "doors/db_copy.py",
         "doors/ask.py",
         "doors/ask_dpo.py",
         "doors/query.py",

@@ -50,7 +50,7 @@ COMMANDS = {
     "prompts": ("looking", "List the prompts that were sent, or show the one whose hash begins with HASH."),
     "prune": ("pruning", "Delete old runs, each one's raw calls written to DIR/RUN.logs.jsonl first."),
     "reproduce": ("reproducing", "Compute a published finding again, from its published figures."),
-    "db": ("database", "Upgrade, check or back up the database."),
+    "db": ("database", "Upgrade, check, back up or copy the database."),
 }
 
 

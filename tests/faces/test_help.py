@@ -69,6 +69,7 @@ def test_commands_when_listed_then_the_ones_of_this_version_are_there() -> None:
         "db",
         "db backup",
         "db check",
+        "db copy",
         "db upgrade",
     ]
 

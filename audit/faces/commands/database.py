@@ -10,7 +10,7 @@ from audit.faces.cli import settings_of, shared_options
 @click.group("db")
 @shared_options
 def db_command() -> None:
-    """Upgrade, check or back up the database."""
+    """Upgrade, check, back up or copy the database."""
 
 
 @db_command.command("upgrade")
@@ -85,3 +85,36 @@ def backup(ctx: click.Context, target: Path) -> None:
         print_json({"file": str(target), "bytes": target.stat().st_size})
     else:
         click.echo(f"wrote {target} ({target.stat().st_size:,} bytes)")
+
+
+@db_command.command("copy")
+@click.argument("source", metavar="SRC")
+@click.argument("target", metavar="DST")
+@shared_options
+@click.pass_context
+def copy(ctx: click.Context, source: str, target: str) -> None:
+    """Copy the database at SRC to DST, of either kind.
+
+    Both are URLs, so this moves a team from SQLite to PostgreSQL, or back.
+
+    DST is made, or is there and empty. Every table is read again when it is copied, and its rows and their
+    digest compared; where they differ nothing is kept.
+
+    \b
+    Example:
+      reward-audit db copy sqlite:///reward_audit.db postgresql+psycopg://audit@host/audit
+    """
+    from audit.doors.db_copy import Copied, copy_database
+    from audit.faces.output import print_json
+
+    settings = settings_of(ctx)
+
+    def tell(copied: Copied) -> None:
+        if not settings.as_json:
+            click.echo(f"  {copied.table:<18} {copied.rows:>12,} rows  {copied.digest}")
+
+    found = copy_database(source, target, tell)
+    if settings.as_json:
+        print_json({"tables": [table._asdict() for table in found]})
+    else:
+        click.echo("equal on both sides")
