@@ -243,14 +243,12 @@ def _tuples(connection: Connection, query: str, **values: Any) -> Iterator[Any]:
 
 
 def table_rows(
-    connection: Connection, table: str, columns: Sequence[str], run_id: str, order: str
+    connection: Connection, table: str, columns: Sequence[str], run_id: str | None, order: str
 ) -> Iterator[tuple[Any, ...]]:
-    """All rows of a run in one of our tables, streamed, in the order of its key."""
-    yield from _tuples(
-        connection,
-        f"select {', '.join(columns)} from {table} where run_id = :run_id order by {order}",  # noqa: S608
-        run_id=run_id,
-    )
+    """All rows of a run, or of all runs, in one of our tables; streamed, in the order of its key."""
+    of_run = "" if run_id is None else "where run_id = :run_id "
+    query = f"select {', '.join(columns)} from {table} {of_run}order by {order}"  # noqa: S608 - our own names
+    yield from _tuples(connection, query, **({"run_id": run_id} if run_id is not None else {}))
 
 
 def sessions(connection: Connection, run_id: str) -> Iterator[dict[str, Any]]:

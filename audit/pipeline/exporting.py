@@ -26,7 +26,7 @@ def export_table(engine: Engine, what: str, wanted: str, path: Path) -> tuple[st
         run = ask.run_named(connection, wanted)
         found = ask.table_rows(connection, table.name, columns, run.run_id, table.primary_key.columns[0].name)
         rows = _as_they_came(columns, found) if what == "logs" else found
-        return run.run_id, write_table(path, columns, rows, _kinds(table))
+        return run.run_id, write_table(path, columns, rows, kinds_of(table, columns))
 
 
 def export_gauge_csv(engine: Engine, wanted: str, path: Path) -> tuple[str, int]:
@@ -80,8 +80,7 @@ def _as_they_came(columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> Iter
         yield values
 
 
-def _kinds(table: Table) -> list[str]:
-    return [
-        "text" if isinstance(column.type, Text) else "real" if isinstance(column.type, Float) else "integer"
-        for column in table.columns
-    ]
+def kinds_of(table: Table, columns: Sequence[str]) -> list[str]:
+    """`text`, `real` or `integer` of each column."""
+    types = [table.columns[name].type for name in columns]
+    return ["text" if isinstance(t, Text) else "real" if isinstance(t, Float) else "integer" for t in types]

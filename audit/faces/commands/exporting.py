@@ -55,16 +55,19 @@ def dpo_options(command: Any) -> Any:
 
 
 @click.command("export")
-@click.argument("what", metavar="WHAT", type=click.Choice(("dpo", "pairs", "logs", "gauge-csv")))
+@click.argument("what", metavar="WHAT", type=click.Choice(("dpo", "pairs", "logs", "gauge-csv", "parquet")))
+@click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
 @click.option(
-    "-o", "--output", "path", metavar="FILE", required=True, type=click.Path(path_type=Path),
-    help="The file to write; its ending says how: .csv, .jsonl or .parquet.",
+    "-o", "--output", "path", metavar="FILE", type=click.Path(path_type=Path),
+    help="The file to write; its ending says how: .csv, .jsonl or .parquet. Of `parquet` the folder.",
 )  # fmt: skip
-@click.option("--run", metavar="RUN", default="latest", show_default=True, help="Which run.")
+@click.option("--run", metavar="RUN", help="Which run (default: latest; of `parquet` all).")
 @dpo_options
 @shared_options
 @click.pass_context
-def export_command(ctx: click.Context, /, what: str, path: Path, run: str, **options: Any) -> None:
+def export_command(
+    ctx: click.Context, /, what: str, folder: Path | None, path: Path | None, run: str | None, **options: Any
+) -> None:
     """Write pairs, calls or sessions to a file, or a clean set for DPO.
 
     \b
@@ -73,6 +76,7 @@ def export_command(ctx: click.Context, /, what: str, path: Path, run: str, **opt
       pairs      audit_pairs, one row a pair
       logs       judge_logs, one row (or JSON object) a call, raw replies as they came
       gauge-csv  sessions, in the columns that `import gauge-csv` reads
+      parquet    the tables of all runs into DIR, a folder a run, for DuckDB, Polars or Spark
 
     The file appears whole or not at all. In CSV, text that a spreadsheet would run as a formula begins
     with an apostrophe; only gauge-csv, which is read in again, has every text as it is.
@@ -86,6 +90,7 @@ def export_command(ctx: click.Context, /, what: str, path: Path, run: str, **opt
       reward-audit export dpo -o clean.jsonl --split train=.9,test=.1 --card
       reward-audit export pairs -o pairs.csv
       reward-audit export logs -o calls.jsonl --run RUN
+      reward-audit export parquet columns/
     """
     from audit.doors.db import open_database
     from audit.faces.output import print_json
@@ -98,8 +103,13 @@ def export_command(ctx: click.Context, /, what: str, path: Path, run: str, **opt
     elif given:
         names = ", ".join("--" + ("format" if name == "form" else name.replace("_", "-")) for name in given)
         raise click.UsageError(f"{names}: only for `export dpo`")
+    path = _target(what, folder, path)
     engine = open_database(settings.db, create=False)
     try:
+        if what == "parquet":
+            _export_parquet(engine, settings, path, run)
+            return
+        run = run or "latest"
         if what == "dpo":
             _export_dpo(engine, settings, path, run, asked)
             return
@@ -113,6 +123,31 @@ def export_command(ctx: click.Context, /, what: str, path: Path, run: str, **opt
         print_json({"run_id": run_id, "file": str(path), "rows": count})
     else:
         click.echo(f"wrote {count:,} rows of run {run_id} to {path}")
+
+
+def _target(what: str, folder: Path | None, path: Path | None) -> Path:
+    """What is written to: a file after -o, of `parquet` a folder, which may stand alone."""
+    if what != "parquet" and folder is not None:
+        raise click.UsageError(f"{folder}: only `export parquet` takes a folder; name the file after -o")
+    if folder is not None and path is not None:
+        raise click.UsageError("name the folder once: as DIR, or after -o")
+    target = folder or path
+    if target is None:
+        raise click.UsageError("name the folder to write to" if what == "parquet" else "-o FILE is missing")
+    return target
+
+
+def _export_parquet(engine: "Engine", settings: Settings, folder: Path, run: str | None) -> None:
+    from audit.faces.output import print_json
+    from audit.pipeline.exporting_parquet import Written, export_parquet
+
+    def tell(written: Written) -> None:
+        if not settings.as_json:
+            click.echo(f"{written.rows:>12,} rows  {written.file}")
+
+    found = export_parquet(engine, folder, run, tell)
+    if settings.as_json:
+        print_json({"files": [one._asdict() | {"file": str(one.file)} for one in found]})
 
 
 def _dpo_options(given: dict[str, Any]) -> dict[str, Any]:
