@@ -1,14 +1,14 @@
-"""The door for the reads of `export dpo`: pairs with both transcripts, their flags, what people said."""
+"""The door for the reads of `export dpo`: pairs, what their sessions hold, their flags, what people said."""
 
 import sqlite3
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy import Connection, text
 
 
 class Candidate(NamedTuple):
-    """One pair with what its sessions hold; `source_a` (task and policy) only where it is asked for."""
+    """One pair."""
 
     pair_id: str
     task_id: str
@@ -19,9 +19,14 @@ class Candidate(NamedTuple):
     judge_pref: str | None
     session_a: str | None
     session_b: str | None
-    transcript_a: str | None
-    transcript_b: str | None
-    source_a: str | None
+
+
+class Told(NamedTuple):
+    """What a session holds: the JSON of its messages, and of its task and policy where that is asked for."""
+
+    session_id: str
+    transcript_json: str | None
+    source_json: str | None
 
 
 class Streamed(Protocol):
@@ -34,25 +39,31 @@ class Streamed(Protocol):
     def close(self) -> None: ...
 
 
-def candidates_sql(*, with_source: bool) -> str:
-    """The query of `candidates`; a benchmark runs the same."""
-    source = "a.source_json" if with_source else "null"
-    # `|| ''` keeps SQLite from an index of run_id: with that it sorts the whole run, transcripts included.
-    return (
-        "select p.pair_id, p.task_id, p.gap_bucket, p.reward_gap, p.reward_a, p.reward_b, p.judge_pref, "  # noqa: S608
-        f"p.session_a, p.session_b, a.transcript_json, b.transcript_json, {source} "
-        "from audit_pairs as p left join sessions as a on a.session_id = p.session_a "
-        "left join sessions as b on b.session_id = p.session_b "
-        "where p.run_id || '' = :run_id and p.gate = :gate order by p.pair_id"
-    )
+# Of queries that read a whole run: `|| ''` keeps SQLite from an index of run_id. By that it would fetch each
+# pair from another page, twice as slowly as by reading all of them, and sort them, transcripts included.
+_OF_RUN = "run_id || '' = :run_id and gate = :gate"
 
 
-FLAGS_SQL = "select pair_id, flag from flagged_pairs where run_id = :run_id and gate = :gate order by pair_id"
+FLAGS_SQL = f"select pair_id, flag from flagged_pairs where {_OF_RUN} order by pair_id"  # noqa: S608
 
 
-def candidates(connection: Connection, run_id: str, gate: str, *, with_source: bool) -> Streamed:
+def candidates(connection: Connection, run_id: str, gate: str) -> Streamed:
     """The columns of Candidate of all pairs of the gate, streamed, in the order of pair_id."""
-    return _rows(connection, candidates_sql(with_source=with_source), run_id=run_id, gate=gate)
+    columns = ", ".join(Candidate._fields)
+    query = f"select {columns} from audit_pairs where {_OF_RUN} order by pair_id"  # noqa: S608 - our own text
+    return _rows(connection, query, run_id=run_id, gate=gate)
+
+
+def sessions(connection: Connection, session_ids: Sequence[str], *, with_source: bool) -> Iterator[Told]:
+    """What these few sessions hold, in the order of their ids as they are given."""
+    if not session_ids:
+        return
+    values = {f"s{number}": one for number, one in enumerate(session_ids)}
+    marks = ", ".join(f":{name}" for name in values)
+    columns = f"session_id, transcript_json, {'source_json' if with_source else 'null'}"
+    query = f"select {columns} from sessions where session_id in ({marks})"  # noqa: S608 - marks
+    found = {row[0]: row for row in _rows(connection, query, **values)}
+    yield from (Told._make(found[one]) for one in session_ids if one in found)
 
 
 def flags(connection: Connection, run_id: str, gate: str) -> Streamed:
@@ -64,8 +75,8 @@ def decided(connection: Connection, run_id: str, gate: str) -> Iterator[Any]:
     """(gap_bucket, reward_gap, task_id, 1 where misselected) of every decidable pair with a verdict."""
     return _rows(
         connection,
-        "select gap_bucket, reward_gap, task_id, misselected from audit_pairs "
-        "where run_id = :run_id and gate = :gate and outcome in ('correct', 'misselected')",
+        "select gap_bucket, reward_gap, task_id, misselected from audit_pairs "  # noqa: S608 - our own text
+        f"where {_OF_RUN} and outcome in ('correct', 'misselected')",
         run_id=run_id,
         gate=gate,
     )
@@ -74,7 +85,7 @@ def decided(connection: Connection, run_id: str, gate: str) -> Iterator[Any]:
 def count_tasks(connection: Connection, run_id: str, gate: str) -> int:
     """How many tasks the pairs are of."""
     found = connection.execute(
-        text("select count(distinct task_id) from audit_pairs where run_id = :run_id and gate = :gate"),
+        text(f"select count(distinct task_id) from audit_pairs where {_OF_RUN}"),  # noqa: S608
         {"run_id": run_id, "gate": gate},
     )
     return int(found.scalar_one())

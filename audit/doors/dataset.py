@@ -148,8 +148,8 @@ class ParquetRows:
         self._schema = pa.schema(
             [(one.name, plain[one.kind] if one.kind in plain else pa.list_(self._json)) for one in fields]
         )
-        self._writer = pq.ParquetWriter(path, self._schema)
-        self._path = path
+        self._file = path.open("wb")
+        self._writer = pq.ParquetWriter(self._file, self._schema)
         self._clear()
 
     def _clear(self) -> None:
@@ -174,12 +174,14 @@ class ParquetRows:
         if self._rows:
             self._flush()
         self._writer.close()
-        with self._path.open("rb+") as file:
-            settle(file)
+        settle(self._file)
+        self._file.close()
 
     def close(self) -> None:
         """Let the file go, finished or not."""
-        self._writer.close()
+        if not self._file.closed:
+            self._writer.close()
+            self._file.close()
 
     def _flush(self) -> None:
         pa = self._pa

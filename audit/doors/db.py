@@ -101,8 +101,14 @@ def migrate(
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """A connection in a transaction that only reads: on SQLite it takes no write lock."""
-    with engine.connect().execution_options(reads_only=True) as connection:
+    """A connection in a transaction that only reads: on SQLite it takes no write lock.
+
+    All its queries see the same rows, whoever writes meanwhile.
+    """
+    options: dict[str, Any] = {"reads_only": True}
+    if engine.dialect.name != "sqlite":  # where it is always so
+        options["isolation_level"] = "REPEATABLE READ"
+    with engine.connect().execution_options(**options) as connection:
         yield connection
 
 

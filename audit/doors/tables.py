@@ -137,15 +137,17 @@ def _parquet(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]], 
     schema = pa.schema([(name, types[kind]) for name, kind in zip(columns, kinds, strict=True)])
     count = 0
     found = iter(rows)
-    with pq.ParquetWriter(path, schema) as writer:
-        while batch := list(islice(found, _BATCH)):
-            by_column = list(zip(*batch, strict=True))
-            arrays = [
-                pa.array([_utf8(value) for value in values], type=field.type)
-                for values, field in zip(by_column, schema, strict=True)
-            ]
-            writer.write_batch(pa.record_batch(arrays, schema=schema))
-            count += len(batch)
+    with path.open("wb") as file:
+        with pq.ParquetWriter(file, schema) as writer:
+            while batch := list(islice(found, _BATCH)):
+                by_column = list(zip(*batch, strict=True))
+                arrays = [
+                    pa.array([_utf8(value) for value in values], type=field.type)
+                    for values, field in zip(by_column, schema, strict=True)
+                ]
+                writer.write_batch(pa.record_batch(arrays, schema=schema))
+                count += len(batch)
+        settle(file)
     return count
 
 

@@ -15,28 +15,48 @@ _EMPTY = "the set holds no rows"
 
 
 class Tally:
-    """What became of the candidates, counted as they come."""
+    """What became of the candidates, counted as they come; everything else is summed up from that."""
 
     def __init__(self) -> None:
-        self.exported = 0
-        self.dropped = 0
-        self.reasons: Counter[str] = Counter()
-        self.first_reasons: Counter[str] = Counter()
-        self.told: dict[str, Counter[str]] = {flag: Counter() for flag in TOLD}
-        self.backings: Counter[tuple[str, Backing]] = Counter()
+        self._alike: Counter[tuple[str, Backing | None, tuple[str, ...], tuple[str, ...]]] = Counter()
 
-    def count(self, bucket: str, reasons: Sequence[str], told: Sequence[str], behind: Backing | None) -> None:
-        """One more candidate."""
-        if behind is None:
-            self.dropped += 1
-            for flag in reasons:
-                self.reasons[flag] += 1
-            self.first_reasons[reasons[0]] += 1
-        else:
-            self.exported += 1
-            self.backings[bucket, behind] += 1
-        for flag in told:
-            self.told[flag]["dropped" if behind is None else "exported"] += 1
+    def count(
+        self, bucket: str, behind: Backing | None, reasons: tuple[str, ...], told: tuple[str, ...]
+    ) -> None:
+        """One more candidate; nothing is `behind` one that was dropped."""
+        self._alike[bucket, behind, reasons, told] += 1
+
+    @property
+    def exported(self) -> int:
+        return self.backings.total()
+
+    @property
+    def dropped(self) -> int:
+        return self._alike.total() - self.exported
+
+    @property
+    def backings(self) -> Counter[tuple[str, Backing]]:
+        """(bucket, what stands behind the label) -> exported pairs."""
+        found: Counter[tuple[str, Backing]] = Counter()
+        for (bucket, behind, *_), count in self._alike.items():
+            if behind is not None:
+                found[bucket, behind] += count
+        return found
+
+    def reasons(self, *, first_only: bool = False) -> dict[str, int]:
+        """Flag -> dropped pairs that have it, or that have it first."""
+        found: Counter[str] = Counter()
+        for (_, _, reasons, _), count in self._alike.items():
+            found.update(dict.fromkeys(reasons[:1] if first_only else reasons, count))
+        return {flag: found[flag] for flag in FLAGS if found[flag]}
+
+    def told(self) -> dict[str, dict[str, int]]:
+        """Flag that is only told -> pairs that have it and are exported, or dropped even so."""
+        found: dict[str, dict[str, int]] = {flag: {"exported": 0, "dropped": 0} for flag in TOLD}
+        for (_, behind, _, told), count in self._alike.items():
+            for flag in told:
+                found[flag]["dropped" if behind is None else "exported"] += count
+        return found
 
 
 class Asked(NamedTuple):
@@ -76,12 +96,9 @@ def manifest(
             "exported": tally.exported,
             "dropped": tally.dropped,
         },
-        "reasons": _by_flag(tally.reasons),
-        "first_reasons": _by_flag(tally.first_reasons),
-        "told": {
-            flag: {"exported": counts["exported"], "dropped": counts["dropped"]}
-            for flag, counts in tally.told.items()
-        },
+        "reasons": tally.reasons(),
+        "first_reasons": tally.reasons(first_only=True),
+        "told": tally.told(),
         "near_tie": dict(asked.near_tie),
         "files": [dict(file) for file in files],
         "gap_buckets": _buckets(asked, tally, measured),
@@ -145,10 +162,6 @@ def trl_settings(tally: Tally) -> dict[str, Any]:
     except ValueError as error:
         return settings | {"why": f"half of the labels or more are wrong: {error}"}
     return settings | {"label_smoothing": smoothing, "data_cost": data_cost(smoothing or 0.0)}
-
-
-def _by_flag(counts: Mapping[str, int]) -> dict[str, int]:
-    return {flag: counts[flag] for flag in FLAGS if counts.get(flag)}
 
 
 def _verifier(measured: Measured) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import hashlib
 import json
 from bisect import bisect_right
 from contextlib import ExitStack, closing
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,12 +19,16 @@ from audit.pipeline.dpo_card import card, may_write
 from audit.pipeline.dpo_manifest import Asked, Tally, manifest
 from audit.pipeline.dpo_noise import Measured, measure
 from audit.pipeline.dpo_rows import Maker, Rules
+from audit.pipeline.dpo_sessions import Sessions
 from audit.pipeline.standing import choose_gate, config_of
 from audit.words.flags import Cut, Form, Prefer, dropping
 from audit.words.records import Run
 
 # The tokens by which the simulated users of tau-bench and tau2-bench end a session.
 STOP_TOKENS = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")
+
+# Pairs whose sessions are read by one query.
+_AT_ONCE = 32
 
 
 class Wish(NamedTuple):
@@ -95,7 +99,7 @@ def export_dpo(engine: Engine, wish: Wish) -> dict[str, Any]:
             opened.callback(parts[name].close)
         ledger = JsonlRows(ledger_partial)
         opened.callback(ledger.close)
-        tally = _write(connection, run, gate, Maker(rules, measured), parts, ledger, wish.split)
+        tally = _write(connection, gate, rules, measured, parts, ledger, wish.split)
         for rows in (*parts.values(), ledger):
             rows.finish()
         files = [
@@ -113,9 +117,9 @@ def export_dpo(engine: Engine, wish: Wish) -> dict[str, Any]:
 
 def _write(
     connection: Connection,
-    run: Run,
     gate: str,
-    maker: Maker,
+    rules: Rules,
+    measured: Measured,
     parts: dict[str | None, Rows],
     ledger: Rows,
     split: tuple[tuple[str, float], ...],
@@ -123,22 +127,25 @@ def _write(
     """Every candidate into a part or into the ledger."""
     tally = Tally()
     part_of = _Parts(split)
-    with_source = maker.rules.cut == "whole"
+    sessions = Sessions(rules.stop_tokens)
+    maker = Maker(rules, measured, sessions)
     with (
-        closing(ask_dpo.candidates(connection, run.run_id, gate, with_source=with_source)) as rows,
-        closing(ask_dpo.flags(connection, run.run_id, gate)) as flags,
+        closing(ask_dpo.candidates(connection, rules.run_id, gate)) as rows,
+        closing(ask_dpo.flags(connection, rules.run_id, gate)) as flags,
     ):
         flagged = _Flags(flags)
-        for row in rows:
-            pair = ask_dpo.Candidate._make(row)
-            made = maker.make(pair, flagged.of(pair.pair_id))
-            tally.count(pair.gap_bucket, made.reasons, made.told, made.backing)
-            if made.backing is None:
-                ledger.add({"pair_id": pair.pair_id, "reasons": made.reasons, "told": made.told})
-                continue
-            target = parts[part_of(pair.task_id)]
-            for one, kinds in zip(made.rows, made.kinds, strict=True):
-                target.add(one, kinds)
+        while pairs := [ask_dpo.Candidate._make(row) for row in islice(rows, _AT_ONCE)]:
+            missing = sessions.missing(pairs)
+            sessions.take(ask_dpo.sessions(connection, missing, with_source=rules.cut == "whole"))
+            for pair in pairs:
+                made = maker.make(pair, flagged.of(pair.pair_id))
+                tally.count(pair.gap_bucket, made.backing, made.reasons, made.told)
+                if made.backing is None:
+                    ledger.add({"pair_id": pair.pair_id, "reasons": made.reasons, "told": made.told})
+                    continue
+                target = parts[part_of(pair.task_id)]
+                for one, kinds in zip(made.rows, made.kinds, strict=True):
+                    target.add(one, kinds)
     return tally
 
 

@@ -82,6 +82,16 @@ def cleaned(
     return _ends_cut(kept)
 
 
+def shared(a: Sequence[Message], b: Sequence[Message]) -> int:
+    """How many messages both begin with."""
+    at = 0
+    for one, other in zip(a, b, strict=False):
+        if one is not other and one != other:
+            break
+        at += 1
+    return at
+
+
 def cut_at(a: list[Message], b: list[Message], cut: Cut, task: str | None) -> tuple[int, int] | str:
     """Where the completions begin in two cleaned sessions, or the flag that says why nowhere.
 
@@ -93,7 +103,7 @@ def cut_at(a: list[Message], b: list[Message], cut: Cut, task: str | None) -> tu
     A prompt needs a turn of the customer; both completions begin and end with the agent.
     """
     if cut == "first-divergence":
-        at_a = at_b = _shared(a, b)
+        at_a = at_b = shared(a, b)
         if at_a == len(a) == len(b):
             return "identical"
     elif cut == "last-turn":
@@ -222,15 +232,6 @@ def _ends_cut(kept: list[Message]) -> list[Message]:
 
 def _system(messages: Sequence[Message]) -> list[Message]:
     return list(messages[:1]) if messages and messages[0]["role"] == "system" else []
-
-
-def _shared(a: Sequence[Message], b: Sequence[Message]) -> int:
-    at = 0
-    for one, other in zip(a, b, strict=False):
-        if one != other:
-            break
-        at += 1
-    return at
 
 
 def _after_last_user(messages: Sequence[Message]) -> int:

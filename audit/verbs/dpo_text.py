@@ -66,8 +66,9 @@ _TO_JUDGE = re.compile(
 
 
 def may_think(raw: str) -> bool:
-    """Can there be a thinking block in these messages, of which `raw` is the JSON? Quick."""
-    return "<" in raw or "THINK]" in raw
+    """Can there be a thinking block in these messages, of which `raw` is the JSON?"""
+    # One letter is found twenty times as quickly as a word.
+    return "<" in raw or ("K" in raw and "THINK]" in raw)
 
 
 def addresses_judge(messages: Sequence[Message]) -> bool:

@@ -7,12 +7,13 @@ a task. With `--own-sessions` every pair has two sessions of its own, as files o
 
 The export runs as the command in a process of its own, from start to exit: noise and error curve measured,
 flags read, sessions cleaned and cut, rows, ledger and manifest written and on the disk. The bare loop is a
-process too: it reads the query of the pairs and the query of their flags (which is asked of the same view in
-the same order) from sqlite3, parses both transcripts of each pair with orjson, and writes each pair as a row
-of the same columns, cut at a fixed place; with nothing cleaned, compared or counted, and without waiting for
-the disk. The Parquet loop does the same with record batches. The export writes each pair too, as a row or as
-a line of the ledger; `..._of_chosen_rows` in the output compares it with a loop that knows by itself which
-pairs are rows in the end, and writes no others.
+process too: it reads each pair with both transcripts (a join) and, from the same view in the same order, the
+flags from sqlite3, parses both transcripts of each pair with orjson, and writes as many pairs as the export
+found to be rows, with the same columns, cut at a fixed place; with nothing cleaned, compared or counted,
+without a ledger, and without waiting for the disk. The Parquet loop does the same with record batches. Both
+run once a round, one after the other, and the medians of the rounds are compared.
+
+The export does not join: it reads 32 pairs and then their sessions, but for those it still holds.
 
 Goals: as JSON Lines at least 0.8 of the bare loop's pairs a second, in at most 80 MB, at 200,000 pairs and
 at a million; as Parquet at least 0.75 of bare pyarrow's, in at most 300 MB.
@@ -21,6 +22,7 @@ at a million; as Parquet at least 0.75 of bare pyarrow's, in at most 300 MB.
 import argparse
 import json
 import sqlite3
+import statistics
 import sys
 import time
 from collections.abc import Iterator
@@ -35,6 +37,16 @@ import measure
 PEAKS = {"jsonl": 80, "parquet": 300}
 RATIOS = {"jsonl": 0.8, "parquet": 0.75}
 BATCH = 5000
+# In the order of pair_id without sorting; see `audit.doors.ask_dpo`.
+PAIRS_SQL = """
+select p.pair_id, p.task_id, p.gap_bucket, p.reward_gap, p.reward_a, p.reward_b, p.judge_pref,
+    p.session_a, p.session_b, a.transcript_json, b.transcript_json
+from audit_pairs as p
+left join sessions as a on a.session_id = p.session_a
+left join sessions as b on b.session_id = p.session_b
+where p.run_id || '' = :run_id and p.gate = :gate
+order by p.pair_id
+"""
 _TALK = (
     "The parcel came on Tuesday with one corner pushed in, and the glass inside is cracked from side to "
     "side. I have kept the box and all the papers, and I can send a picture if that is of any use to you. "
@@ -133,13 +145,13 @@ def _call(number: int, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 def bare(database: Path, target: Path, rows: int) -> None:
     """The bare loop, in a process of its own."""
-    from audit.doors.ask_dpo import FLAGS_SQL, candidates_sql
+    from audit.doors.ask_dpo import FLAGS_SQL
 
     values = {"run_id": made.RUN.run_id, "gate": "judge"}
     with closing(sqlite3.connect(database)) as connection:
         for _ in connection.execute(FLAGS_SQL, values):
             pass
-        found = connection.execute(candidates_sql(with_source=False), values)
+        found = connection.execute(PAIRS_SQL, values)
         (_bare_parquet if target.suffix == ".parquet" else _bare_jsonl)(found, target, rows)
 
 
@@ -228,7 +240,7 @@ def _measured(folder: Path, options: argparse.Namespace) -> tuple[list[measure.G
     }
     goals = []
     for ending in options.formats:
-        ours, bares, chosen, peak = [], [], [], 0.0
+        ours, bares, peak = [], [], 0.0
         target = folder / f"set.{ending}"
         command = [
             sys.executable,
@@ -247,12 +259,14 @@ def _measured(folder: Path, options: argparse.Namespace) -> tuple[list[measure.G
             ours.append(done.spent)
             peak = max(peak, done.peak_mb)
             facts[f"{ending}_mb"] = target.stat().st_size / 1e6
-            loop = [*here, "--bare", database, folder / f"bare.{ending}"]
-            bares.append(measure.child([*loop, str(options.pairs)]).spent)
-            chosen.append(measure.child([*loop, str(counts["exported"])]).spent)
+            loop = [*here, "--bare", database, folder / f"bare.{ending}", str(counts["exported"])]
+            bares.append(measure.child(loop).spent)
         facts |= {f"{ending}_spent": ours, f"{ending}_bare_spent": bares, "counts": counts}
-        facts[f"{ending}_of_chosen_rows"] = min(one.wall for one in chosen) / min(one.wall for one in ours)
-        speed, bare_speed = (options.pairs / min(spent.wall for spent in ways) for ways in (ours, bares))
+        speed, bare_speed = (
+            options.pairs / statistics.median(spent.wall for spent in ways) for ways in (ours, bares)
+        )
+        busy, bare_busy = (statistics.median(spent.cpu for spent in ways) for ways in (ours, bares))
+        facts[f"{ending}_ratio_by_processor_time"] = bare_busy / busy
         goals += [
             measure.Goal(f"{ending}_pairs_per_second", speed, bare_speed, "at_least", RATIOS[ending]),
             measure.Goal(f"{ending}_peak_mb", peak, PEAKS[ending], "at_most", 1),

@@ -294,6 +294,18 @@ def test_writing_when_another_writes_for_too_long_then_gives_up_with_one_line(
     engine.dispose()
 
 
+def test_reading_when_another_writes_meanwhile_then_sees_what_it_saw_before(engine: Engine) -> None:
+    count = text("select count(*) from prompts")
+    columns = "prompt_hash, role, name, version, text"
+    with db.reading(engine) as connection:
+        before = connection.execute(count).scalar_one()
+        with db.writing(engine) as other:
+            other.execute(text(f"insert into prompts ({columns}) values ('aa', 'judge', 'n', '1', 't')"))
+        assert connection.execute(count).scalar_one() == before
+    with db.reading(engine) as connection:
+        assert connection.execute(count).scalar_one() == before + 1
+
+
 def test_writing_when_another_reads_then_does_not_wait(engine: Engine) -> None:
     add_prompt(engine, "p1")
     with db.reading(engine) as connection:
@@ -369,9 +381,10 @@ def test_state_when_the_views_are_older_then_is_not_current(engine: Engine, data
 def test_state_when_a_table_and_a_view_are_gone_then_names_them(engine: Engine, database_url: str) -> None:
     with db.writing(engine) as connection:
         connection.execute(text("drop view position_bias"))
-        connection.execute(text("drop view flagged_pairs"))  # which reads the table
+        for reading in ("clean_pairs", "flagged_pairs"):
+            connection.execute(text(f"drop view {reading}"))
         connection.execute(text("drop table human_labels"))
-    gone = ("human_labels", "flagged_pairs", "position_bias")
+    gone = ("human_labels", "clean_pairs", "flagged_pairs", "position_bias")
     assert db.state(database_url)["faults"] == [f"{name} is missing" for name in gone]
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+import yaml
 from sqlalchemy import Engine, text
 
 from audit.doors import db
@@ -19,6 +21,11 @@ from audit.verbs.dpo import cleaned
 from audit.words.errors import BadFile
 
 O1_MINI = "data/judgebench/gpt4o_pairs.arena_hard.o1-mini.jsonl"
+TAU2 = [
+    (domain, agent, name)
+    for agent, name in (("gpt-4.1", "old"), ("gpt-4.1-ft", "new"))
+    for domain in ("airline", "retail", "telecom")
+]
 RIDING = ["pair_id", "run_id", "reward_gap", "gap_bucket", "margin", "flip_rate", "weight"]
 
 
@@ -102,6 +109,10 @@ def test_judgebench_when_exported_then_the_clean_rows_are_203_and_each_other_has
     assert found["trl"] == {"loss_type": "robust", "label_smoothing": 0.0, "data_cost": 1.0}
     assert (found["flip_rate"]["k"], found["flip_rate"]["n"]) == (32, 235)
     _has_each_stored_message(cli, shared, tmp_path / "clean.jsonl", 203)
+    view = json.loads(cli("sql", "--json", "select pair_id from clean_pairs").stdout)
+    assert sorted(row["pair_id"] for row in view) == sorted(
+        row["pair_id"] for row in rows_of(tmp_path / "clean.jsonl")
+    )
 
     by_reward = cli("export", "dpo", "-o", tmp_path / "all.jsonl", "--prefer", "reward", "--json")
     assert json.loads(by_reward.stdout)["counts"] == {"candidates": 350, "exported": 350, "dropped": 0}
@@ -125,17 +136,76 @@ def _has_each_stored_message(cli: Callable[..., Any], shared: Path, path: Path, 
         assert list(row) == ["prompt", "chosen", "rejected", *RIDING]
 
 
+def test_judgebench_when_every_option_is_used_then_parts_ledger_card_and_manifest_fit_together(
+    shared: Path, cli: Callable[..., Any], tmp_path: Path
+) -> None:
+    assert cli("import", "judgebench", shared / O1_MINI, "--swap-rule", "both_agree").code == 0
+    (tmp_path / "hub").mkdir()
+    done = cli(
+        "export", "dpo", "-o", tmp_path / "hub/set.parquet", "--format", "kto", "--max-chars", "4000",
+        "--split", "train=.7,test=.3", "--keep", "misselected", "--card", "--json",
+    )  # fmt: skip
+    assert done.code == 0, done.stderr
+    found = json.loads(done.stdout)
+    recorded = {line["pair_id"]: line for line in rows_of(shared / O1_MINI)}
+    view = json.loads(
+        cli("sql", "--json", "select pair_id, source_pair_id, task_id, outcome from audit_pairs").stdout
+    )
+    pairs = {row["pair_id"]: row for row in view}
+
+    rows = {
+        part: pq.read_table(tmp_path / f"hub/set.{part}.parquet").to_pylist() for part in ("train", "test")
+    }
+    tasks = {part: {pairs[row["pair_id"]]["task_id"] for row in rows[part]} for part in rows}
+    assert min(map(len, tasks.values())) > 0
+    assert not tasks["train"] & tasks["test"]
+    written = [row for part in rows.values() for row in part]
+    for row in written:
+        line, outcome = (pairs[row["pair_id"]][name] for name in ("source_pair_id", "outcome"))
+        line = recorded[line]
+        is_better_a = line["label"] == "A>B"
+        # A kept misselected pair has the judge's side as the good one.
+        is_a = (is_better_a == row["label"]) == (outcome == "correct")
+        (completion,) = map(json.loads, row["completion"])
+        assert completion == {"role": "assistant", "content": line["response_A" if is_a else "response_B"]}
+    lengths = {
+        pair_id: len(line["question"]) + max(len(line["response_A"]), len(line["response_B"]))
+        for pair_id, pair in pairs.items()
+        for line in [recorded[pair["source_pair_id"]]]
+    }
+    wanted = {name for name, pair in pairs.items() if pair["outcome"] in ("correct", "misselected")}
+    fits = {name for name in wanted if lengths[name] <= 4000}
+    assert 100 < len(fits) < len(wanted)
+    assert Counter(row["pair_id"] for row in written) == dict.fromkeys(fits, 2)
+
+    assert found["counts"] == {"candidates": 350, "exported": len(fits), "dropped": 350 - len(fits)}
+    assert found["reasons"]["too_long"] == len(wanted - fits)
+    ledger = rows_of(tmp_path / "hub/set.parquet.dropped.jsonl")
+    assert {one["pair_id"] for one in ledger} == pairs.keys() - fits
+    for file in found["files"]:
+        content = (tmp_path / "hub" / file["file"]).read_bytes()
+        assert hashlib.sha256(content).hexdigest() == file["sha256"]
+    header = yaml.safe_load((tmp_path / "hub/README.md").read_text("utf-8").split("---\n")[1])
+    assert header["configs"] == [
+        {
+            "config_name": "default",
+            "data_files": [
+                {"split": "train", "path": "set.train.parquet"},
+                {"split": "test", "path": "set.test.parquet"},
+            ],
+        }
+    ]  # fmt: skip
+    run = json.loads(cli("sql", "--json", "select run_id, config_hash from audit_runs").stdout)[0]
+    assert found["run"] | run == found["run"]
+
+
 @pytest.fixture(scope="module")
 def tau2(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """All hundred pairs of the recorded tau2 sessions, as the reward orders them."""
     folder = tmp_path_factory.mktemp("tau2")
     engine = db.open_database(f"sqlite:///{folder}/a.db", create=True)
-    files = [
-        shared / f"data/tau2/{domain}.{agent}.json"
-        for agent in ("gpt-4.1", "gpt-4.1-ft")
-        for domain in ("airline", "retail", "telecom")
-    ]
-    import_file(engine, Import("tau2", tuple(files), agents=("old",) * 3 + ("new",) * 3))
+    files = tuple(shared / f"data/tau2/{domain}.{agent}.json" for domain, agent, _ in TAU2)
+    import_file(engine, Import("tau2", files, agents=tuple(name for *_, name in TAU2)))
     with db.reading(engine) as connection:
         sessions = connection.execute(text("select session_id, transcript_json from sessions")).all()
         pairs = connection.execute(
@@ -177,6 +247,63 @@ def test_tau2_when_exported_then_prompt_and_completion_are_the_stored_session(ta
             for message in row[part]
             for call in message.get("tool_calls", ())
         )
+
+
+def test_tau2_when_exported_then_every_word_and_call_of_the_recorded_file_is_there_in_its_order(
+    tau2: Any, shared: Path
+) -> None:
+    """The cleaning said again, of the file as it was recorded, without any of our own code."""
+    engine, _, _, folder = tau2
+    recorded = {
+        (f"{simulation['task_id']}", name): simulation["messages"]
+        for domain, agent, name in TAU2
+        for simulation in json.loads((shared / f"data/tau2/{domain}.{agent}.json").read_text("utf-8"))[
+            "simulations"
+        ]
+    }
+    export_dpo(engine, Wish(folder / "s.jsonl", prefer="reward", keep=("both_failed", "llm_labelled")))
+    with db.reading(engine) as connection:
+        named = connection.execute(
+            text("select pair_id, task_id, agent_a, agent_b, reward_a, reward_b from audit_pairs")
+        ).all()
+    sides = {
+        pair_id: [(task, a), (task, b)][:: 1 if reward_a > reward_b else -1]
+        for pair_id, task, a, b, reward_a, reward_b in named
+    }
+    rows = rows_of(folder / "s.jsonl")
+    assert len(rows) >= 9
+    for row in rows:
+        for side, key in zip(("chosen", "rejected"), sides[row["pair_id"]], strict=True):
+            assert _events(row["prompt"] + row[side]) == _events(_heard(recorded[key]))
+
+
+def _heard(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What the agent heard and said: no greeting, no tools of the customer, nothing after its last turn."""
+    heard: list[dict[str, Any]] = []
+    for one in messages:
+        if one["role"] == "tool" and one.get("requestor") == "user":
+            continue
+        content = one["content"]
+        if one["role"] == "user":
+            for token in ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###"):
+                content = (content or "").replace(token, "").strip()
+        calls = one.get("tool_calls") if one["role"] == "assistant" else None
+        heard.append({"role": one["role"], "content": content, "tool_calls": calls})
+    first = next(at for at, one in enumerate(heard) if one["role"] == "user")
+    last = max(at for at, one in enumerate(heard) if one["role"] == "assistant")
+    return heard[first : last + 1]
+
+
+def _events(messages: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """(who, words) and (call, name, arguments), in order."""
+    found: list[tuple[Any, ...]] = []
+    for one in messages:
+        if one["content"]:
+            found.append((one["role"], one["content"]))
+        for call in one.get("tool_calls") or ():
+            function = call.get("function", call)
+            found.append(("call", function["name"], function["arguments"]))
+    return found
 
 
 def test_tau2_when_cut_where_sessions_part_then_67_of_100_part_at_the_customer(tau2: Any) -> None:
@@ -442,6 +569,17 @@ def test_card_when_there_is_another_readme_then_nothing_is_written(made: Set) ->
         made.export(card=True)
     assert sorted(made.folder.iterdir()) == before
     assert (made.folder / "README.md").read_text() == "# mine\n"
+
+
+@pytest.mark.parametrize("name", ["gone/set.jsonl", "gone/set.parquet"])
+def test_set_when_its_folder_is_not_there_then_the_error_names_the_file_that_was_asked_for(
+    made: Set, name: str
+) -> None:
+    made.take(judged(0))
+    with pytest.raises(
+        BadFile, match=rf"^\S*/{re.escape(name)}: cannot be written: No such file or directory$"
+    ):
+        made.export(name=name)
 
 
 def test_set_when_it_fails_on_the_way_then_no_file_of_it_appears(made: Set) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from audit.words.flags import ROWLESS
+
 
 def test_live_run_when_exported_then_each_row_has_the_tools_of_its_task(
     small: Callable[..., Path], here: Callable[..., Any], tmp_path: Path
@@ -13,9 +15,7 @@ def test_live_run_when_exported_then_each_row_has_the_tools_of_its_task(
     done = here("export", "dpo", "-o", "live.jsonl", "--prefer", "reward", "--keep", "both_failed")
     assert done.code == 0, done.stderr
     assert done.stdout.startswith("exported ")
-    rows = [
-        json.loads(line) for line in (tmp_path / "live.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
-    ]
+    rows = read(tmp_path / "live.jsonl")
 
     calls = []
     for row in rows:
@@ -32,3 +32,25 @@ def test_live_run_when_exported_then_each_row_has_the_tools_of_its_task(
     # The agents' gateway gives arguments as text.
     assert calls
     assert all(isinstance(call["arguments"], dict) for call in calls)
+
+
+def test_live_run_when_exported_then_the_set_is_the_view_but_for_pairs_of_which_no_row_can_be_made(
+    small: Callable[..., Path], here: Callable[..., Any], tmp_path: Path
+) -> None:
+    assert here("run", "-c", small(agents=["agent-95", "agent-80", "agent-70", "agent-50"])).code == 0
+    done = here("--json", "export", "dpo", "-o", "live.jsonl")
+    found = json.loads(done.stdout)
+    exported = {row["pair_id"] for row in read(tmp_path / "live.jsonl")}
+    rowless = {
+        row["pair_id"]
+        for row in read(tmp_path / "live.jsonl.dropped.jsonl")
+        if set(row["reasons"]) <= set(ROWLESS)
+    }
+    view = json.loads(here("--json", "sql", "select pair_id from clean_pairs").stdout)
+    assert {row["pair_id"] for row in view} == exported | rowless
+    assert found["counts"]["exported"] == len(exported) > 1
+    assert found["counts"]["dropped"] > len(rowless)
+
+
+def read(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]

@@ -118,7 +118,7 @@ def test_view_when_asked_for_one_run_then_never_reads_the_pairs_of_the_others(
         plan = connection.execute(text(f"explain (analyze, timing off) {asked}")).scalars().all()
     reading = [step for step in plan if re.search(r"on (audit_pairs|sessions|judge_logs)\b", step)]
     counts = [int(n) * int(loops) for s in reading for n, loops in re.findall(r"rows=(\d+) loops=(\d+)", s)]
-    # A run has 100 of the 2000 pairs. A sub-select may read them again for some buckets.
+    # A run has 100 of the 2000 pairs, 50 of them correct. A sub-select may read them again for some buckets.
     assert max(counts) < 500, "\n".join(plan)
-    assert "audit_pairs" not in words(name) or max(counts) >= 100, "\n".join(plan)
+    assert "audit_pairs" not in words(name) or max(counts) >= 50, "\n".join(plan)
     assert not [step for step in plan if re.search(r"Removed by Filter: \d{4}", step)], "\n".join(plan)

@@ -133,7 +133,9 @@ def _target(what: str, folder: Path | None, path: Path | None) -> Path:
         raise click.UsageError("name the folder once: as DIR, or after -o")
     target = folder or path
     if target is None:
-        raise click.UsageError("name the folder to write to" if what == "parquet" else "Missing option '-o' / '--output'.")
+        raise click.UsageError(
+            "name the folder to write to" if what == "parquet" else "Missing option '-o' / '--output'."
+        )
     return target
 
 
