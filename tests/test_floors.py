@@ -42,6 +42,7 @@ DOORS = {
         "doors/troubles.py",
         "doors/lease.py",
         "doors/waiting.py",
+        "doors/failed.py",
         "doors/counts.py",
         "doors/ask_worst.py",
         "doors/matched.py",

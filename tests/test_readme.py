@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from audit.doors.config import load_config
-from audit.doors.formats import sessions
+from audit.doors.formats import gauge_csv, sessions
 from audit.doors.formats.plain import COLUMNS
 from audit.doors.shipped import view_texts
 from audit.doors.task_shapes import BODIES
@@ -17,6 +17,8 @@ from audit.doors.tasks import load_tasks
 from audit.faces.cli import COMMANDS, cli
 from audit.verbs.grammars import grammar
 from audit.words.config import Config
+from audit.words.names import METRICS
+from audit.words.schema import audit_pairs
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -117,3 +119,15 @@ def test_commands_when_listed_then_they_are_those_there_are():
 def test_views_when_listed_then_they_are_the_files_in_sql():
     named = set(re.findall(r"`([a-z_]+)`", _section("The commands"))) & set(view_texts())
     assert named == set(view_texts())
+
+
+def test_columns_when_listed_then_they_are_those_of_the_table_and_of_the_format():
+    listed = README.split("Columns of `audit_pairs`")[1].split("\n\nText with")[0]
+    rows = [line for line in listed.splitlines() if line.startswith("| `")]
+    names = [name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])]
+    assert sorted(names) == sorted(column.name for column in audit_pairs.columns)
+    gauge = README.split("in the columns `run_id`")[1].split(" and perhaps\n`task_id`")[0]
+    assert ("run_id", *re.findall(r"`(\w+)`", gauge)) == gauge_csv.COLUMNS
+    rates = README.split("Rates may be ")[1].split("What cannot be told")[0]
+    named = set(re.findall(r"`([\w.]+)`", rates))
+    assert named - {"wide."} == set(METRICS) - {name for name in METRICS if name.startswith("wide.")}

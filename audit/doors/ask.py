@@ -64,6 +64,15 @@ def runs(connection: Connection) -> list[dict[str, Any]]:
     return rows(connection, "select * from run_progress order by created_at desc, run_id desc")
 
 
+def imported_from(connection: Connection, digest: str) -> str | None:
+    """A run that was imported from a file of this SHA-256, if there is one."""
+    found: str | None = connection.execute(
+        text("select run_id from audit_runs where kind = 'import' and config_json like :holds limit 1"),
+        {"holds": f"%{digest}%"},
+    ).scalar()
+    return found
+
+
 def imported_before(connection: Connection, name: str, config_hash: str) -> str | None:
     """The run that the same import under the same name made, if there is one."""
     found: str | None = connection.execute(
@@ -82,6 +91,31 @@ def gates(connection: Connection, run_id: str) -> list[str]:
         text("select distinct gate from audit_pairs where run_id = :run_id order by gate"), {"run_id": run_id}
     )
     return [str(row[0]) for row in found]
+
+
+def has_binary_rewards(connection: Connection, run_id: str, gate: str) -> bool:
+    """Is every known reward of the gate's pairs 0 or 1?"""
+    query = (
+        "select 1 from audit_pairs where run_id = :run_id and gate = :gate "
+        "and (reward_a not in (0, 1) or reward_b not in (0, 1)) limit 1"
+    )
+    return connection.execute(text(query), {"run_id": run_id, "gate": gate}).first() is None
+
+
+def answered_gates(connection: Connection, run_id: str) -> set[str]:
+    """The gates of a run of whose pairs a verdict is stored, or that answered at all."""
+    found = connection.execute(
+        text(
+            "select gate from audit_pairs where run_id = :run_id "
+            "and (pref_ab is not null or pref_ba is not null or judge_pref is not null) group by gate "
+            "union select audit_pairs.gate from judge_logs inner join audit_pairs "
+            "on audit_pairs.pair_id = judge_logs.pair_id "
+            "where judge_logs.run_id = :run_id and judge_logs.role = 'judge' "
+            "and judge_logs.parse_status <> 'error' group by audit_pairs.gate"
+        ),
+        {"run_id": run_id},
+    )
+    return {str(row[0]) for row in found}
 
 
 def bucket_rows(connection: Connection, bucket_set: str) -> list[tuple[Any, ...]]:
@@ -124,21 +158,20 @@ def _pairs_between(
 
 def last_answers(
     connection: Connection, pair_ids: Sequence[str]
-) -> dict[tuple[str, str], list[tuple[str | None, str]]]:
-    """(pair_id, presented_order) -> preference and parse_status of each judge's last attempt."""
+) -> dict[tuple[str, str], dict[str | None, tuple[str | None, str]]]:
+    """(pair_id, presented_order) -> profile -> preference and parse_status of that judge's last call."""
     marks = ", ".join(f":p{i}" for i in range(len(pair_ids)))
     found = connection.execute(
         text(
             "select pair_id, presented_order, profile, preference, parse_status from judge_logs "  # noqa: S608 - only marks
             f"where role = 'judge' and pair_id in ({marks}) "
-            "order by pair_id, presented_order, attempt, log_id"
+            "order by pair_id, presented_order, log_id"
         ),
         {f"p{i}": pair_id for i, pair_id in enumerate(pair_ids)},
     )
-    last = {(pair_id, order, profile): said for pair_id, order, profile, *said in found}
-    by_order: dict[tuple[str, str], list[tuple[str | None, str]]] = {}
-    for (pair_id, order, _), (preference, status) in last.items():
-        by_order.setdefault((pair_id, order), []).append((preference, status))
+    by_order: dict[tuple[str, str], dict[str | None, tuple[str | None, str]]] = {}
+    for pair_id, order, profile, preference, status in found:
+        by_order.setdefault((pair_id, order), {})[profile] = (preference, status)
     return by_order
 
 

@@ -38,6 +38,13 @@ def load_config(
     found = read_written(path).found
     config: Config | None = None
     faults: list[str] = []
+    if isinstance(found, dict) and found and not found.keys() & {"profiles", "judges", "agents", "user"}:
+        raise BadFile(
+            str(path),
+            "",
+            f"holds {', '.join(map(shown, found))} and says of no model: add `profiles` and `judges` (the "
+            "README shows how), or name another config with -c",
+        )
     try:
         config = check_config(found, str(path), judges_only=judges_only)
     except BadFile as error:

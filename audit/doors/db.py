@@ -5,6 +5,7 @@ otherwise a failed migration stays half done and two writers overwrite each othe
 transaction begins IMMEDIATE and waits for its turn.
 """
 
+import os
 import re
 import secrets
 import sqlite3
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import URL, make_url
@@ -25,6 +27,8 @@ from audit.words.schema import metadata
 # command need not load alembic to see that there is nothing to migrate.
 HEAD = "0002"
 BUSY_SECONDS = 30
+_LOGS = ("wal", "journal")
+_WRITE_BITS = 0o222
 
 
 def connect(url: str | URL) -> Engine:
@@ -34,7 +38,11 @@ def connect(url: str | URL) -> Engine:
     """
     parsed = _parse(url)
     if parsed.get_backend_name() == "sqlite":
-        engine = create_engine(parsed, connect_args={"timeout": BUSY_SECONDS})
+        file = str(parsed.database)
+        if is_frozen(file):
+            engine = create_engine(parsed, creator=lambda: _open_frozen(file))
+        else:
+            engine = create_engine(parsed, connect_args={"timeout": BUSY_SECONDS})
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
@@ -61,9 +69,31 @@ def open_database(url: str, *, create: bool) -> Engine:
     except BaseException as error:
         engine.dispose()
         if isinstance(error, DBAPIError):
-            raise BadDatabase(f"{show_url(url)} cannot be opened: {first_line(error)}") from error
+            advice = _advice(engine.url)
+            raise BadDatabase(f"{show_url(url)} cannot be opened: {first_line(error)}{advice}") from error
         raise
     return engine
+
+
+def is_frozen(file: str) -> bool:
+    """Is this SQLite file one that nobody can change: read-only with its folder, or on a read-only volume?
+
+    SQLite wants to keep an index beside a database in WAL mode, and where it cannot, must be told that the
+    file will not change under it. Not where rows are still in a log beside it, which it would then pass over.
+    """
+    path = Path(file)
+    if any(Path(f"{file}-{log}").exists() and Path(f"{file}-{log}").stat().st_size for log in _LOGS):
+        return False
+    places = (path, path.absolute().parent)
+    if not path.exists() or any(os.access(place, os.W_OK) for place in places):
+        return False
+    is_on_readonly_volume = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+    return is_on_readonly_volume or not any(place.stat().st_mode & _WRITE_BITS for place in places)
+
+
+def reading_uri(file: str) -> str:
+    """The address by which SQLite opens a file to read it only."""
+    return f"file:{quote(file)}?mode=ro" + ("&immutable=1" if is_frozen(file) else "")
 
 
 def migrate(
@@ -143,7 +173,9 @@ def state(url: str) -> dict[str, Any]:
                 ours = [*metadata.tables, *view_texts()]
                 faults += [f"{name} is missing" for name in ours if name not in present]
     except DBAPIError as error:
-        raise BadDatabase(f"{show_url(url)} cannot be read: {first_line(error)}") from error
+        raise BadDatabase(
+            f"{show_url(url)} cannot be read: {first_line(error)}{_advice(engine.url)}"
+        ) from error
     finally:
         engine.dispose()
     return {
@@ -169,7 +201,7 @@ def backup(url: str, target: Path) -> None:
     partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
     try:
         with (
-            closing(sqlite3.connect(str(parsed.database))) as source,
+            closing(_source(str(parsed.database))) as source,
             closing(sqlite3.connect(partial)) as copy,
         ):
             source.backup(copy)  # in one step: in several, it starts again after each write of another
@@ -217,6 +249,29 @@ def existing(url: str) -> URL:
             f"there is no database {file}: make one with `reward-audit import`, or name one with --db"
         )
     return parsed
+
+
+def _open_frozen(file: str) -> sqlite3.Connection:
+    return sqlite3.connect(reading_uri(file), uri=True, check_same_thread=False)
+
+
+def _source(file: str) -> sqlite3.Connection:
+    return _open_frozen(file) if is_frozen(file) else sqlite3.connect(file)
+
+
+def _advice(url: URL) -> str:
+    """What to do where the place of a SQLite file is read-only, and the file itself is not all there is."""
+    if url.get_backend_name() != "sqlite":
+        return ""
+    file = Path(str(url.database))
+    if not file.exists() or (os.access(file, os.W_OK) and os.access(file.absolute().parent, os.W_OK)):
+        return ""
+    if not os.access(file, os.R_OK):
+        return ": you may not read it"
+    return (
+        f": its place is read-only for you: copy {file.name}, with {file.name}-wal where there is one, to a "
+        "folder of yours and name the copy with --db"
+    )
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:

@@ -8,16 +8,19 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import orjson
 
+from audit.doors.sound import json_loads
 from audit.words.errors import BadFile
 from audit.words.text import to_stored
 
 Progress = Callable[[int], None]
 _CHUNK = 1 << 20
+_TWICE = "\0twice"
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -71,6 +74,8 @@ def json_lines(path: Path, progress: Progress | None = None) -> Iterator[tuple[i
             found = _json(path, number, line.rstrip(b"\r\n"))
         if not isinstance(found, dict):
             raise BadFile(str(path), f"line {number}", f"expected a JSON object, found {_kind(found)}")
+        if any(line.count(b'"%b"' % key.encode("utf-8", "replace")) > 1 for key in found):
+            _refuse_twice(path, number, line)
         yield number, found
 
 
@@ -160,7 +165,7 @@ def _json(path: Path, first_line: int, data: bytes) -> Any:
     and lone surrogates.
     """
     try:
-        return json.loads(data.decode())
+        return json_loads(data.decode())
     except UnicodeDecodeError as error:
         line = first_line + data.count(b"\n", 0, error.start)
         raise BadFile(str(path), f"line {line}", f"not UTF-8: byte {data[error.start]:#04x}") from error
@@ -170,7 +175,27 @@ def _json(path: Path, first_line: int, data: bytes) -> Any:
     except RecursionError as error:
         raise BadFile(str(path), f"line {first_line}", "JSON that is nested too deep to be read") from error
     except ValueError as error:
-        raise BadFile(str(path), f"line {first_line}", "JSON with a number too long to be read") from error
+        why = str(error) if "stands twice" in str(error) else "JSON with a number too long to be read"
+        raise BadFile(str(path), f"line {first_line}", why) from error
+
+
+def _refuse_twice(path: Path, number: int, line: bytes) -> None:
+    """Raises BadFile where the object itself has a key twice: which of the two is meant, nobody can tell.
+
+    A name that stands twice in the line may be a value, or a key further in: those are let pass.
+    """
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        found[_TWICE] = next(
+            (key for key, count in Counter(key for key, _ in pairs).items() if count > 1), None
+        )
+        return found
+
+    with suppress(ValueError):
+        twice = json.loads(line.decode(), object_pairs_hook=once)[_TWICE]
+        if twice is not None:
+            raise BadFile(str(path), f"line {number}", f"the key {twice!r} stands twice")
 
 
 def _decoded(path: Path, progress: Progress | None) -> Iterator[str]:

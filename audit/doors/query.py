@@ -1,17 +1,18 @@
 """The door for a user's own SQL: one statement that can only read, and not for ever."""
 
+import difflib
 import re
 import sqlite3
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from decimal import Decimal
 from itertools import islice
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from sqlalchemy import Engine
 
+from audit.doors.db import reading_uri
 from audit.words.errors import BadRequest
 
 _READS = ("select", "with", "values", "explain")
@@ -49,14 +50,14 @@ def ask_sql(engine: Engine, statement: str, *, seconds: float = 60, most: int | 
 def _ask_sqlite(file: str, statement: str, seconds: float, most: int | None) -> Answer:
     deadline = time.monotonic() + seconds
     try:
-        with closing(sqlite3.connect(f"file:{quote(file)}?mode=ro", uri=True)) as connection:
+        with closing(sqlite3.connect(reading_uri(file), uri=True)) as connection:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
             connection.set_authorizer(_authorize)
             connection.set_progress_handler(lambda: int(time.monotonic() > deadline), 10_000)
             cursor = connection.execute(statement)
             return _answer([column[0] for column in cursor.description or ()], cursor, most)
     except sqlite3.Error as error:
-        raise BadRequest(_sqlite_reason(error, seconds)) from error
+        raise BadRequest(_sqlite_reason(error, seconds) + _nearest_column(file, statement, error)) from error
     except sqlite3.Warning as error:
         raise BadRequest(f"sql: {error}") from error
 
@@ -69,6 +70,21 @@ def _sqlite_reason(error: sqlite3.Error, seconds: float) -> str:
     if "interrupted" in str(error):
         return _too_late(seconds)
     return f"sql: {error}"
+
+
+def _nearest_column(file: str, statement: str, error: sqlite3.Error) -> str:
+    """Which column of the statement's tables was meant, where it names one that is not there."""
+    wrong = re.match(r"no such column: (?:\w+\.)?(\w+)", str(error))
+    if wrong is None:
+        return ""
+    words = set(re.findall(r"\w+", statement.lower()))
+    with suppress(sqlite3.Error), closing(sqlite3.connect(reading_uri(file), uri=True)) as connection:
+        tables = [row[0] for row in connection.execute("select name from sqlite_master")]
+        query = "select name from pragma_table_info(?)"
+        columns = {row[0] for name in tables if name in words for row in connection.execute(query, (name,))}
+        near = difflib.get_close_matches(wrong[1].lower(), sorted(columns), n=3, cutoff=0.5)
+        return f" (did you mean {' or '.join(near)}?)" if near else ""
+    return ""
 
 
 def _ask_postgres(engine: Engine, statement: str, seconds: float, most: int | None) -> Answer:

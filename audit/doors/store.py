@@ -5,7 +5,7 @@ for the same rows, its ORM 17 times. PostgreSQL takes many new rows by COPY.
 """
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, NamedTuple
@@ -151,6 +151,11 @@ def set_agent_gaps(
         {"run_id": run_id, "gate": gate},
     )
     connection.exec_driver_sql("drop table new_gaps")
+
+
+def set_session_rewards(connection: Connection, rewards: Mapping[str, float | None]) -> None:
+    """session_id -> its reward, for sessions whose pairs were given others."""
+    update(connection, "sessions", ("reward", "session_id"), [(r, name) for name, r in rewards.items()])
 
 
 def set_rewards(connection: Connection, rows: Sequence[RewardUpdate]) -> None:

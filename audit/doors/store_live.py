@@ -7,7 +7,7 @@ from sqlalchemy import Connection, text
 
 from audit.doors.prompts import Prompt
 from audit.doors.store import insert, storable_sessions, update
-from audit.words.records import Pair, Session
+from audit.words.records import JUDGED, Pair, Session
 
 
 class JudgmentUpdate(NamedTuple):
@@ -52,6 +52,15 @@ def add_prompts(connection: Connection, prompts: Sequence[Prompt]) -> None:
     rows = [(p.prompt_hash, p.role, p.name, p.version, p.text) for p in prompts]
     insert(
         connection, "prompts", ("prompt_hash", "role", "name", "version", "text"), rows, once="prompt_hash"
+    )
+
+
+def unjudge(connection: Connection, run_id: str, gate: str) -> None:
+    """Let the pairs of a gate wait for its judge again; what they hold of an earlier one goes."""
+    blank = ", ".join(f"{column} = null" for column in JUDGED)
+    connection.execute(
+        text(f"update audit_pairs set {blank} where run_id = :run_id and gate = :gate"),  # noqa: S608
+        {"run_id": run_id, "gate": gate},
     )
 
 

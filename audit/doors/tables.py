@@ -3,6 +3,7 @@
 import csv
 import math
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,8 +16,23 @@ from audit.words.text import as_json
 
 FORMATS = (".jsonl", ".csv", ".parquet")
 _BATCH = 5000
+_SQLITE = b"SQLite format 3\0"
+_SIDE_FILE = re.compile(r"-(wal|shm|journal)$")
 # A spreadsheet reads the full-width ones as well.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
+_FORMULA = frozenset("=+-@＝＋－＠")
+
+
+def check_output(path: Path, endings: Sequence[str], inputs: Iterable[Path] = ()) -> None:
+    """Before anything is computed: may this file be written? Raises BadFile where its ending says no format.
+
+    And where it is one of the `inputs`, also by another name, or holds a SQLite database.
+    """
+    if path.suffix.lower() not in endings:
+        raise BadFile(str(path), "", f"its ending says no format: use one of {', '.join(endings)}")
+    for given in inputs:
+        if path.exists() and given.exists() and path.samefile(given):
+            raise BadFile(str(path), "", "is read by this command and would be replaced: name another")
+    refuse_database(path)
 
 
 def write_table(
@@ -30,9 +46,8 @@ def write_table(
     `kinds` are `text`, `integer` or `real`, one a column: Parquet needs them beforehand. Raises BadFile for
     another ending or a place that cannot be written, MissingExtra where pyarrow is absent.
     """
-    write = {".jsonl": _jsonl, ".csv": _safe_csv, ".parquet": _parquet}.get(path.suffix)
-    if write is None:
-        raise BadFile(str(path), "", f"its ending says no format: use one of {', '.join(FORMATS)}")
+    check_output(path, FORMATS)
+    write = {".jsonl": _jsonl, ".csv": _safe_csv, ".parquet": _parquet}[path.suffix.lower()]
     with _whole(path) as partial:
         return write(partial, columns, rows, kinds)
 
@@ -53,12 +68,35 @@ def write_text(path: Path, text: str) -> None:
 
 
 def cell(value: Any) -> Any:
-    """A CSV cell: text that a spreadsheet would run as a formula begins with an apostrophe."""
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return "'" + value
+    """A CSV cell: text that a spreadsheet would run as a formula begins with an apostrophe.
+
+    Also where blanks and controls, which a spreadsheet may drop, stand before the sign.
+    """
+    if isinstance(value, str) and not value[:1].isalnum():
+        first = next((c for c in value if c.isprintable() and not c.isspace()), "")
+        return "'" + value if first in _FORMULA or value.startswith(("\t", "\r")) else value
     if isinstance(value, float) and not math.isfinite(value):
         return ""
     return value
+
+
+class _OneLineFeed:
+    """Takes rows that end in CRLF, and ends them in LF.
+
+    Python before 3.13 quotes only those line ends that the writer's own has: with LF alone, a field with a
+    carriage return would break its row in two.
+    """
+
+    def __init__(self, file: IO[str]) -> None:
+        self.file = file
+
+    def write(self, row: str) -> int:
+        return self.file.write(row[:-2] + "\n")
+
+
+def csv_writer(file: IO[str]) -> Any:
+    """A writer of CSV rows that end in LF; every field with a line end, of whatever kind, is quoted."""
+    return csv.writer(_OneLineFeed(file), lineterminator="\r\n")
 
 
 @contextmanager
@@ -70,12 +108,7 @@ def whole_files() -> Iterator[Callable[[Path], Path]]:
     partials: dict[Path, Path] = {}
 
     def beside(path: Path) -> Path:
-        if path.is_dir():
-            raise BadFile(str(path), "", "cannot be written: Is a directory")
-        if path.exists() and not path.is_file():
-            raise BadFile(str(path), "", "is no regular file, and would be replaced by one: name another")
-        if not path.name:
-            raise BadFile(str(path), "", "cannot be written: Is a directory")
+        refuse_database(path)
         partials[path] = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
         return partials[path]
 
@@ -93,6 +126,23 @@ def whole_files() -> Iterator[Callable[[Path], Path]]:
                 partial.unlink(missing_ok=True)
 
 
+def refuse_database(path: Path) -> None:
+    """Raises BadFile for what no output may replace, or be added to: a database, a folder, a pipe."""
+    if path.is_dir() or not path.name:
+        raise BadFile(str(path), "", "cannot be written: Is a directory")
+    if path.exists() and not path.is_file():
+        raise BadFile(str(path), "", "is no regular file, and would be replaced by one: name another")
+    # By what it holds and not by its name: it may be this very database, also behind a link.
+    if _is_database(path) or _is_database(path.with_name(_SIDE_FILE.sub("", path.name))):
+        raise BadFile(str(path), "", "is a database, or a part of one, and would be replaced: name another")
+
+
+def _is_database(path: Path) -> bool:
+    with suppress(OSError), path.open("rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
+    return False
+
+
 @contextmanager
 def _whole(path: Path) -> Iterator[Path]:
     with whole_files() as beside:
@@ -102,13 +152,13 @@ def _whole(path: Path) -> Iterator[Path]:
 def _safe_csv(
     path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]], _kinds: Sequence[str]
 ) -> int:
-    return _csv(path, columns, ([cell(value) for value in row] for row in rows))
+    return _csv(path, [cell(name) for name in columns], ([cell(value) for value in row] for row in rows))
 
 
 def _csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
     count = 0
     with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
+        writer = csv_writer(file)
         writer.writerow(columns)
         for row in rows:
             writer.writerow(row)

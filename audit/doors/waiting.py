@@ -6,25 +6,13 @@ The database is the checkpoint.
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, text
+from sqlalchemy import Connection, String, bindparam, text
 
+from audit.doors.failed import ASKED_IN_VAIN, LAST_FAILED
 from audit.words.text import from_stored
 
 # Faults that are not the agent's: what such a session holds says nothing of it.
 _BROKEN = "('gateway', 'simulator')"
-# The judge's call failed, and this judge was not asked again in this order.
-_LAST_FAILED = """
-    failed.role = 'judge'
-    and failed.parse_status = 'error'
-    and not exists (
-        select 1
-        from judge_logs as later
-        where later.pair_id = failed.pair_id
-            and later.presented_order = failed.presented_order
-            and later.profile = failed.profile
-            and later.log_id > failed.log_id
-    )
-"""
 _UNJUDGED = f"""
     audit_pairs.run_id = :run_id
     and (
@@ -33,7 +21,7 @@ _UNJUDGED = f"""
             select 1
             from judge_logs as failed
             where failed.pair_id = audit_pairs.pair_id
-                and {_LAST_FAILED}
+                and {LAST_FAILED}
         ))
     )
     and coalesce(a.fault, '') not in ('gateway', 'simulator')
@@ -49,20 +37,11 @@ _ANSWERED = """
         )
     )
 """
-# A check was put to a model that did not answer.
-_ASKED_IN_VAIN = """
-    sessions.session_id in (
-        select session_id
-        from judge_logs
-        where run_id = :run_id and role = 'verifier' and parse_status = 'error'
-    )
-    and sessions.checks_json like '%"passed"\\:null%'
-"""
 _UNVERIFIED = f"""
     sessions.run_id = :run_id
     and (
         sessions.verified_at is null
-        or (:retry = 1 and (sessions.fault = 'verifier' or {_ASKED_IN_VAIN}))
+        or (:retry = 1 and (sessions.fault = 'verifier' or {ASKED_IN_VAIN}))
     )
     and coalesce(sessions.fault, '') not in ('gateway', 'simulator')
 """
@@ -70,6 +49,7 @@ _SIDES = (
     "from audit_pairs inner join sessions as a on a.session_id = audit_pairs.session_a "
     "inner join sessions as b on b.session_id = audit_pairs.session_b"
 )
+_GATES: Any = bindparam("gates", expanding=True, type_=String())
 _BY_TASK = "audit_pairs.task_id, audit_pairs.trial, audit_pairs.pair_id"
 
 
@@ -122,13 +102,17 @@ def sessions_to_pair(connection: Connection, run_id: str) -> list[dict[str, Any]
     )
 
 
-def unjudged(connection: Connection, run_id: str, retry: bool) -> list[str]:
-    """pair_id of every pair that waits for a judge; with `retry`, those too whose last call failed.
+def unjudged(connection: Connection, run_id: str, retry: bool, gates: Sequence[str]) -> list[str]:
+    """pair_id of every pair that waits for one of these gates; with `retry`, those whose last call failed.
 
     Task by task, so that pairs that share sessions come close together.
     """
-    query = f"select audit_pairs.pair_id {_SIDES} where {_UNJUDGED} order by {_BY_TASK}"
-    return list(connection.execute(text(query), {"run_id": run_id, "retry": int(retry)}).scalars())
+    query = (
+        f"select audit_pairs.pair_id {_SIDES} where {_UNJUDGED} and audit_pairs.gate in :gates "
+        f"order by {_BY_TASK}"
+    )
+    values = {"run_id": run_id, "retry": int(retry), "gates": list(gates)}
+    return list(connection.execute(text(query).bindparams(_GATES), values).scalars())
 
 
 def pairs_to_sample(connection: Connection, run_id: str) -> list[dict[str, Any]]:
@@ -158,19 +142,43 @@ def pairs_to_judge(connection: Connection, pair_ids: Sequence[str]) -> list[dict
     return found
 
 
-def unasked_satisfaction(connection: Connection, run_id: str, retry: bool) -> list[str]:
+def paired_sessions(
+    connection: Connection, run_id: str, gate: str, also_judged: bool
+) -> dict[str, tuple[str, str]]:
+    """pair_id -> its sessions, of each pair of the gate that waits for its judge, or of every pair."""
+    query = (
+        f"select pair_id, session_a, session_b {_SIDES} where audit_pairs.run_id = :run_id "
+        "and audit_pairs.gate = :gate and (audit_pairs.judged_at is null or :also_judged = 1) "
+        f"and coalesce(a.fault, '') not in {_BROKEN} and coalesce(b.fault, '') not in {_BROKEN} "
+        f"order by {_BY_TASK}"
+    )
+    values = {"gate": gate, "run_id": run_id, "also_judged": int(also_judged)}
+    return {row[0]: (row[1], row[2]) for row in connection.execute(text(query), values)}
+
+
+def transcripts(connection: Connection, run_id: str) -> Iterator[dict[str, Any]]:
+    """session_id, transcript_json and source_json of every session of the run, streamed."""
+    query = "select session_id, transcript_json, source_json from sessions where run_id = :run_id"
+    streamed = connection.execution_options(yield_per=200).execute(text(query), {"run_id": run_id})
+    for row in streamed.mappings():
+        yield dict(row)
+
+
+def unasked_satisfaction(connection: Connection, run_id: str, retry: bool, since: int = 0) -> list[str]:
     """session_id where satisfaction is to be asked; with `retry`, those too where every call failed.
 
-    Also where the one answer that came cannot be read: it is asked for once more.
+    Also where the one answer that came cannot be read: it is asked for once more. Calls up to the log_id
+    `since` were another judge's.
     """
     query = (
         "select session_id from sessions "  # noqa: S608 - our own conditions
         f"where run_id = :run_id and satisfaction is null and coalesce(fault, '') not in {_BROKEN} "
         "and session_id not in (select session_id from judge_logs where run_id = :run_id "
-        "and role = 'satisfaction' and session_id is not null "
+        "and role = 'satisfaction' and session_id is not null and log_id > :since "
         f"and ((:retry = 0 and parse_status = 'error') or {_ANSWERED})) order by session_id"
     )
-    return list(connection.execute(text(query), {"run_id": run_id, "retry": int(retry)}).scalars())
+    values = {"run_id": run_id, "retry": int(retry), "since": since}
+    return list(connection.execute(text(query), values).scalars())
 
 
 def satisfaction_calls(connection: Connection, session_ids: Sequence[str]) -> dict[str, tuple[int, int]]:
@@ -273,53 +281,6 @@ def count_held(connection: Connection, run_id: str) -> int:
     """How many sessions of the run are stored that no gateway broke."""
     query = "select count(*) from sessions where run_id = :run_id and coalesce(fault, '') <> 'gateway'"
     return int(connection.execute(text(query), {"run_id": run_id}).scalar_one())
-
-
-def failed_calls(connection: Connection, run_id: str) -> tuple[int, int]:
-    """How many calls the run has made, and how many of them failed for good: none came after them."""
-    found = connection.execute(
-        text(
-            f"""
-            select
-                (select count(*) from judge_logs where run_id = :run_id),
-                (
-                    select count(*)
-                    from judge_logs as failed
-                    where failed.run_id = :run_id and {_LAST_FAILED}
-                ),
-                (
-                    select count(*)
-                    from sessions
-                    where run_id = :run_id and fault = 'gateway' and end_reason = 'gateway_error'
-                ),
-                (
-                    select count(distinct judge_logs.session_id)
-                    from judge_logs
-                    inner join sessions on sessions.session_id = judge_logs.session_id
-                    where judge_logs.run_id = :run_id
-                        and judge_logs.role = 'satisfaction'
-                        and judge_logs.parse_status = 'error'
-                        and sessions.satisfaction is null
-                ),
-                (select count(*) from sessions where run_id = :run_id and {_ASKED_IN_VAIN})
-            """  # noqa: S608 - our own conditions
-        ),
-        {"run_id": run_id},
-    ).one()
-    calls, *failed = map(int, found)
-    return calls, sum(failed)
-
-
-def broken_sessions(connection: Connection, run_id: str) -> tuple[int, int]:
-    """How many sessions the run holds, and how many of them the simulated user or a check broke."""
-    found = connection.execute(
-        text(
-            "select count(*), count(*) filter (where fault in ('simulator', 'verifier')) from sessions "
-            "where run_id = :run_id"
-        ),
-        {"run_id": run_id},
-    ).one()
-    return int(found[0]), int(found[1])
 
 
 def _add_calls(connection: Connection, pairs: dict[str, dict[str, Any]]) -> None:

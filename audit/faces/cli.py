@@ -144,6 +144,15 @@ def settings_of(ctx: click.Context) -> Settings:
     )
 
 
+def check_output(ctx: click.Context, path: Path, endings: tuple[str, ...]) -> None:
+    """Before anything is computed: may this command write that file? Raises BadFile."""
+    from audit.doors import tables
+
+    given = ctx.ensure_object(dict)
+    read = (given.get("config"), given.get("env_file"))
+    tables.check_output(path, endings, [file for file in read if file is not None])
+
+
 @click.group(
     cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )

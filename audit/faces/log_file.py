@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from audit.doors.tables import refuse_database
 from audit.words import clock
 from audit.words.errors import BadRequest
 
@@ -43,6 +44,8 @@ def log_file(path: Path | None) -> Iterator[LogFile]:
         yield LogFile(lambda _line: None)
         return
     try:
+        if path.is_file():
+            refuse_database(path)
         out = path.open("a", encoding="utf-8", errors="backslashreplace", buffering=1)
     except OSError as error:
         raise BadRequest(f"--log-file {path}: cannot be written: {error.strerror}") from error

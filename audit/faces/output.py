@@ -1,6 +1,5 @@
 """How results are printed: JSON, CSV, tables that fit the terminal, progress on stderr."""
 
-import csv
 import io
 import json
 import math
@@ -16,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 WIDTH = 80
+_HUGE = 1e15  # from here on no float has four places
 
 
 def print_table(table: Table | Text) -> None:
@@ -52,11 +52,11 @@ def print_json(value: object) -> None:
 
 def print_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """CSV on stdout, safe to open in a spreadsheet."""
-    from audit.doors.tables import cell
+    from audit.doors.tables import cell, csv_writer
 
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(columns)
+    writer = csv_writer(buffer)
+    writer.writerow([cell(name) for name in columns])
     writer.writerows([cell(value) for value in row] for row in rows)
     click.echo(buffer.getvalue().encode("utf-8", "backslashreplace"), nl=False)
 
@@ -101,6 +101,8 @@ def shown(value: Any) -> str:
     if isinstance(value, float):
         if not math.isfinite(value) or 0 < abs(value) < 0.0001:
             return f"{value:.2g}"
+        if abs(value) >= _HUGE:
+            return f"{value:.6g}"
         return f"{value:.4f}".rstrip("0").rstrip(".")
     return visible(str(value).replace("\n", "⏎"))
 

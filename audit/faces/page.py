@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from audit.faces import page_plots
 from audit.faces.output import interval, share
-from audit.pipeline.report_words import headline
+from audit.pipeline.report_words import headline, judge_lines
 from audit.words.names import UNJUDGED
 
 _TEMPLATES = Path(__file__).resolve().parent / "page_templates"
@@ -40,6 +40,7 @@ _METHODS = {
 # An agent pair's row and an agent's column that are shown at most.
 _ROWS = 200
 _POWERS = 8
+_LONGEST_NAME = 80
 
 
 def html_page(found: dict[str, Any], worst: Sequence[Mapping[str, Any]]) -> str:
@@ -57,10 +58,13 @@ def html_page(found: dict[str, Any], worst: Sequence[Mapping[str, Any]]) -> str:
     return environment.get_template("page.html.jinja").render(
         found=found,
         headline=headline(found),
+        judge_lines=judge_lines(found["run"]),
         is_judged=is_judged,
         pictures=_pictures(found) if is_judged else {"satisfaction": _satisfaction(found)},
         cell=_cells(found, "td"),
         span=_cells(found, "span"),
+        named=named,
+        coded=coded,
         powers=_powers(found),
         powers_heads=[f"pass^{k}" for k in _powers(found)],
         agent_pair_rows=_agent_pair_rows(found),
@@ -75,6 +79,23 @@ def legible(value: Any) -> Any:
     if value is None or isinstance(value, Markup):
         return "" if value is None else value
     return _UNSEEN.sub(lambda match: ascii(match[0])[1:-1], str(value))
+
+
+def named(text: Any) -> Markup:
+    """A name that comes from a file, cut where it would break a table; the whole is its title."""
+    whole = str(legible(text))
+    if len(whole) <= _LONGEST_NAME:
+        return Markup("<bdi>{}</bdi>").format(whole)
+    return Markup('<bdi title="{}">{}…</bdi>').format(whole, whole[:_LONGEST_NAME])
+
+
+def coded(text: str) -> Markup:
+    """A sentence in which what stands between backticks is code."""
+    parts = re.split(r"`([^`\n]+)`", text)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(legible(part)) if index % 2 else escape(legible(part))
+        for index, part in enumerate(parts)
+    )
 
 
 def at(found: Any, path: str) -> Any:

@@ -47,12 +47,12 @@ _NO_METADATA: dict[str, Any] = dict.fromkeys(("Creator", "Date", "Format", "Type
 _CHARACTERS = 62
 
 
-def require_matplotlib() -> None:
+def require_matplotlib(purpose: str = "a report as HTML") -> None:
     """Raises MissingExtra where there is none."""
     try:
         import matplotlib
     except ModuleNotFoundError as error:
-        raise MissingExtra("matplotlib", "html", "a report as HTML") from error
+        raise MissingExtra("matplotlib", "html", purpose) from error
     # It speaks of its fonts and folders on stderr; nothing that a reader of reports can do anything about.
     logging.getLogger(matplotlib.__name__).setLevel(logging.ERROR)
 

@@ -6,9 +6,10 @@ import click
 
 from audit.faces import report_more
 from audit.faces.output import interval, print_part, say, share, shown, titled
-from audit.pipeline.report_words import headline
+from audit.pipeline.report_words import headline, judge_lines
 from audit.words.names import UNJUDGED, UNKNOWN_BUCKET
 
+_NOTHING: dict[str, Any] = {"n": 0, "low": None, "high": None}
 _PAIR_MEANINGS = {
     "correct": "the settled preference is the higher-reward side",
     "misselected": "the settled preference is the lower-reward side",
@@ -34,7 +35,7 @@ def print_report(found: dict[str, Any], *, is_whole: bool = False) -> None:
     say(shown(headline(found)))
     _oddities(found["imported"])
     click.echo()
-    _agents(found["agents"])
+    _agents(found["agents"], found["why"].get("pass_hat_k"))
     if run["gate"] == UNJUDGED:
         pairs = found["pairs"]
         decidable, equal, unknown = pairs["decidable"], pairs["reward_tie"], pairs["unverified"]
@@ -57,6 +58,8 @@ def print_report(found: dict[str, Any], *, is_whole: bool = False) -> None:
 
 def _gate_and_scale(run: dict[str, Any], gates: int) -> None:
     say(f"gate {shown(run['gate'])}" + (f" (one of {gates}: --gate shows another)" if gates > 1 else ""))
+    for line in judge_lines(run):
+        say(line)
     say(
         f"swap rule {run['swap_rule']}, gap source {run['gap_source']}"
         + (f" by {run['gap_scope']}" if run["gap_source"] == "agent" else "")
@@ -72,12 +75,12 @@ def _oddities(imported: dict[str, int] | None) -> None:
         say(f"{found['odd_rewards']:,} sessions hold a reward that its parts do not give: see their error.")
 
 
-def _agents(agents: list[dict[str, Any]]) -> None:
+def _agents(agents: list[dict[str, Any]], why: str | None) -> None:
     if not agents:
         return
     most = max(len(agent["pass_hat_k"] or {}) for agent in agents)
     powers = [str(k) for k in range(1, most + 1)][:4]
-    table = titled("Agents: mean verified reward, pass^k")
+    table = titled("Agents: mean verified reward" + (", pass^k" if powers else ""))
     table.add_column("agent", overflow="fold", max_width=26)
     table.add_column("sessions", justify="right", no_wrap=True)
     table.add_column("mean", justify="right", no_wrap=True)
@@ -93,7 +96,12 @@ def _agents(agents: list[dict[str, Any]]) -> None:
             "" if agent["low"] is None else f"{agent['low']:.3f}-{agent['high']:.3f}",
             *(_places(passed.get(k)) for k in powers),
         )
-    print_part(table)
+    print_part(table, note=why)
+
+
+def _has_verdict(pairs: dict[str, int]) -> bool:
+    """Did any decidable pair get an answer to its question? Of none at all, 0% right says nothing."""
+    return any(pairs[name] for name in ("correct", "misselected", "judge_tie", "inconsistent", "unreadable"))
 
 
 def _places(value: float | None) -> str:
@@ -122,7 +130,8 @@ def _pairs(found: dict[str, Any]) -> None:
         ("misselected_of_decided", "those with a verdict for a side"),
         ("error_calls", "all calls of the judge"),
     ):
-        table.add_row(name, share(rates[name]), interval(rates[name]), denominator)
+        rate = _NOTHING if name == "accuracy" and not _has_verdict(pairs) else rates[name]
+        table.add_row(name, share(rate), interval(rate), denominator)
     method, clusters = (rates["accuracy"][key] for key in ("method", "clusters"))
     print_part(table, note=method and f"95%: {method} over {clusters:,} task{'' if clusters == 1 else 's'}")
 
@@ -196,7 +205,7 @@ def _groups(key: str, title: str, groups: list[dict[str, Any]]) -> None:
         table.add_row(
             shown(group[key]),
             f"{group['pairs']['total']:,}",
-            share(group["accuracy"]),
+            share(group["accuracy"] if _has_verdict(group["pairs"]) else _NOTHING),
             share(group["misselected_of_decided"]),
             interval(group["misselected_of_decided"]),
             report_more.percent(group["consistent"]["value"]),

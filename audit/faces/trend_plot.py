@@ -3,22 +3,22 @@
 from pathlib import Path
 from typing import Any
 
-from audit.words.errors import BadRequest, MissingExtra
+from audit.doors.tables import whole_files
+from audit.faces.output import visible
 
 ENDINGS = (".svg", ".png", ".pdf")
+
+
+_MOST_LABELS = 20
 
 
 def draw_trend(found: dict[str, Any], file: Path) -> None:
     """Misselection of all decided pairs and of near ties, run by run, with their 95% intervals.
 
-    Raises BadRequest for another ending or where it cannot be written, MissingExtra without matplotlib.
+    The file appears whole or not at all. Raises BadFile where it cannot be written.
     """
-    if file.suffix.lower() not in ENDINGS:
-        raise BadRequest(f"{file}: its ending says no format: use one of {', '.join(ENDINGS)}")
-    try:
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        raise MissingExtra("matplotlib", "html", "a plot") from error
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.add_subplot()
     for key, label, colour, shift in (
@@ -35,13 +35,22 @@ def draw_trend(found: dict[str, Any], file: Path) -> None:
         ]
         places = [place + shift for place, _ in rates]
         axes.errorbar(places, values, yerr=ends, fmt="o-", color=colour, label=label, capsize=3)
-    axes.set_xticks(range(len(found["runs"])))
-    axes.set_xticklabels([run["created_at"][5:10] for run in found["runs"]], rotation=45)
+    labels = _labels([run["created_at"] for run in found["runs"]])
+    every = -(-len(labels) // _MOST_LABELS)
+    axes.set_xticks(range(0, len(labels), every), labels[::every], rotation=45, ha="right")
+    axes.set_title(f"Misselection of {len(labels)} runs named {visible(found['name'])}", wrap=True)
+    axes.set_xlabel("begun (UTC)")
     axes.set_ylim(bottom=0)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     axes.set_ylabel("misselected of decided")
     axes.legend()
-    try:
-        figure.savefig(file)
-    except OSError as error:
-        raise BadRequest(f"{file}: cannot be written: {error.strerror}") from error
+    with whole_files() as beside:
+        figure.savefig(beside(file), format=file.suffix.lower()[1:])
+
+
+def _labels(begun: list[str]) -> list[str]:
+    """The day of each run, with the minute where two began on one day, and the year where there are two."""
+    days = [time[:10] for time in begun]
+    first = 5 if len({day[:4] for day in days}) == 1 else 0
+    last = 10 if len(set(days)) == len(days) else 16
+    return [time[first:last].replace("T", " ") for time in begun]

@@ -22,7 +22,7 @@ from audit.pipeline.batch_questions import MOST_BYTES, MOST_LINES, Sheet, Wanted
 from audit.pipeline.batch_rounds import UNDER_WAY
 from audit.pipeline.budget import Budget
 from audit.pipeline.expected import units
-from audit.pipeline.live import Live, key_name
+from audit.pipeline.live import Live, gates_of, key_name
 from audit.pipeline.run import RECORDED_STAGES
 from audit.pipeline.scoring import score_run
 from audit.pipeline.standing import config_of, left, settle_status
@@ -278,7 +278,7 @@ def _ingest(
                 taken.failed += more.failed
                 taken.passed_over += more.passed_over
         with reading(engine) as connection:
-            pairs = waiting.unjudged(connection, run.run_id, False)
+            pairs = waiting.unjudged(connection, run.run_id, False, list(gates_of(live.config)))
         asyncio.run(review(live, Wanted(pairs, [], 0), None))
         return _standing(live, taken)
 

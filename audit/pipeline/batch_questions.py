@@ -11,7 +11,7 @@ from audit.doors.llm_batch_lines import stored_body
 from audit.doors.prompts import Prompt
 from audit.pipeline.asking import PAIR_SCHEMA, SATISFACTION_SCHEMA, Asking, Question, pair_seed
 from audit.pipeline.live import Live
-from audit.pipeline.sampled import in_sample
+from audit.pipeline.to_judge import pairs_to_judge, sessions_to_ask
 from audit.verbs.spending import CHARS_A_TOKEN, Spent
 from audit.words import clock
 from audit.words.calls import Message
@@ -38,13 +38,11 @@ class Wanted(NamedTuple):
 
 def wanted(live: Live) -> Wanted:
     """What of the run is not answered yet, at most `limit` of each."""
-    run_id, retry = live.run.run_id, live.retry_errors
     with reading(live.engine) as connection:
-        pairs = waiting.unjudged(connection, run_id, retry)
         return Wanted(
-            in_sample(connection, live.run, pairs, live.config.sample, live.config.seed)[: live.limit],
-            waiting.unasked_satisfaction(connection, run_id, retry)[: live.limit],
-            ask_batches.last_log_id(connection) if retry else 0,
+            pairs_to_judge(connection, live)[: live.limit],
+            sessions_to_ask(connection, live, retry=live.retry_errors)[: live.limit],
+            ask_batches.last_log_id(connection) if live.retry_errors else 0,
         )
 
 
@@ -175,7 +173,7 @@ async def review(live: Live, goal: Wanted, sheet: Sheet | None) -> Wanted:
             sheet.save()
         await asyncio.sleep(0)  # an interrupt is heard here
     with reading(live.engine) as connection:
-        unasked = set(waiting.unasked_satisfaction(connection, live.run.run_id, True))
+        unasked = set(sessions_to_ask(connection, live, retry=True))
     sessions = [session_id for session_id in goal.sessions if session_id in unasked]
     if sheet is not None:
         for start in range(0, len(sessions), SIZE):

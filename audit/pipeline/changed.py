@@ -13,7 +13,7 @@ from audit.words.records import Run
 # Keys of a config that decide nothing of what a run finds.
 _NO_FINDING = ("name", "budget", "prices", "gate", "max_error_rate")
 # What a run's config_json holds beside its config.
-_DERIVED = ("config", "planned", "role_isolation")
+_DERIVED = ("config", "planned", "role_isolation", "judged_since", "in_hand")
 _NO_ANSWER = ("api_key_env", "timeout_s", "attempts", "rpm", "tpm", "concurrency")
 _SCALE = ("swap_rule", "gap_source", "gap_scope", "bucket_set")
 _OF_ROLE = {"llm_judge": "judge", "agent": "agents", "simulated_user": "simulator"}
@@ -36,6 +36,7 @@ _OF_KEY = {
     "success_at": "scoring",
     "buckets": "scoring",
     "near": "scoring",
+    "outside_rewards": "scoring",
     "swap_rule": "scoring",
     "gap_source": "scoring",
     "gap_scope": "scoring",

@@ -1,6 +1,6 @@
 """Compare: two runs on the pairs that both have, what changed between them, and a trend over many."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Engine
@@ -12,7 +12,7 @@ from audit.pipeline.advice import weight_advice
 from audit.pipeline.report_pairs import Pairs
 from audit.pipeline.standing import choose_gate
 from audit.statistics.agreement import mcnemar_p
-from audit.statistics.intervals import change_interval
+from audit.statistics.intervals import Interval, change_interval, paired_interval
 from audit.statistics.power import smallest_seen
 from audit.statistics.rates import clustered_rate
 from audit.words.errors import BadRequest
@@ -111,7 +111,7 @@ def trend(engine: Engine, most: int, name: str | None = None, gate: str | None =
         rows: list[dict[str, Any]] = []
         earlier: tuple[Run, str] | None = None
         for run in (ask.run_named(connection, run_id) for run_id in found):
-            chosen = choose_gate(run, gate, ask.gates(connection, run.run_id))
+            chosen = choose_gate(connection, run, gate)
             rows.append(_night(connection, run, chosen, earlier))
             earlier = (run, chosen)
         return {"name": of, "runs": rows}
@@ -150,10 +150,10 @@ def _advice(gate: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | No
 def _gates(connection: Connection, before: Run, after: Run, wanted: str | None) -> tuple[str, str]:
     """The gate of each: the one asked for, one that both have, or each run's own."""
     held = [ask.gates(connection, run.run_id) for run in (before, after)]
-    first = choose_gate(before, wanted, held[0])
+    first = choose_gate(connection, before, wanted)
     if first in held[1]:
         return first, first
-    second = choose_gate(after, wanted, held[1])
+    second = choose_gate(connection, after, wanted)
     return (second, second) if second in held[0] else (first, second)
 
 
@@ -189,7 +189,7 @@ def _mcnemar(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _paired(name: str, rows: Sequence[Mapping[str, Any]], part: str, whole: str) -> dict[str, Any]:
     sums = [[row[f"{run}_{of}"] for row in rows] for run in ("before", "after") for of in (part, whole)]
-    return {"rate": name} | _change(*sums)
+    return {"rate": name} | _change(paired_interval, *sums)
 
 
 def _error_calls(connection: Connection, runs: tuple[Run, Run], gates: tuple[str, str]) -> dict[str, Any]:
@@ -200,13 +200,17 @@ def _error_calls(connection: Connection, runs: tuple[Run, Run], gates: tuple[str
     ]
     tasks = sorted(by_task[0].keys() | by_task[1].keys())
     sums = [[of.get(task, (0, 0))[which] for task in tasks] for of in by_task for which in (0, 1)]
-    return {"rate": "error_calls"} | _change(*sums)
+    return {"rate": "error_calls"} | _change(change_interval, *sums)
 
 
 def _change(
-    k_before: Sequence[int], n_before: Sequence[int], k_after: Sequence[int], n_after: Sequence[int]
+    interval_of: Callable[..., tuple[float | None, Interval]],
+    k_before: Sequence[int],
+    n_before: Sequence[int],
+    k_after: Sequence[int],
+    n_after: Sequence[int],
 ) -> dict[str, Any]:
-    value, interval = change_interval(k_before, n_before, k_after, n_after)
+    value, interval = interval_of(k_before, n_before, k_after, n_after)
     return {
         "before": clustered_rate(k_before, n_before),
         "after": clustered_rate(k_after, n_after),

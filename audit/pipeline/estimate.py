@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 
 from audit.doors import ask, waiting
 from audit.doors.tasks import load_tasks
+from audit.pipeline.estimate_recorded import estimate_recorded
 from audit.pipeline.expected import AGENT_CALLS, USER_CALLS, call_chars
 from audit.pipeline.live import gates_of
 from audit.pipeline.run import Order
@@ -48,15 +49,13 @@ def estimate_left(connection: Connection, order: Order) -> dict[str, int]:
     """As `estimate`, of what the run `order.resume` has not stored yet; failed calls count as done."""
     config = order.config
     run = ask.run_named(connection, str(order.resume))
-    by_gate = waiting.judged_by_gate(connection, run.run_id)
     if run.kind == "import":
-        tasks: list[Task] = []
-        sessions, whole = 0, max((pairs for pairs, _ in by_gate.values()), default=0)
-    else:
-        tasks = _tasks(config)
-        planned = planned_sessions(config, tasks)
-        sessions = _within(order.limit, planned - waiting.count_held(connection, run.run_id))
-        whole = _within(config.sample, _pairs_of(len(tasks) * config.trials * len(config.agents), config))
+        return estimate_recorded(connection, run, order)
+    by_gate = waiting.judged_by_gate(connection, run.run_id)
+    tasks = _tasks(config)
+    planned = planned_sessions(config, tasks)
+    sessions = _within(order.limit, planned - waiting.count_held(connection, run.run_id))
+    whole = _within(config.sample, _pairs_of(len(tasks) * config.trials * len(config.agents), config))
     left = {gate: whole - by_gate.get(gate, (0, 0))[1] for gate in gates_of(config)}
     unasked = len(waiting.unasked_satisfaction(connection, run.run_id, False)) + sessions
     criteria = sum(item.kind == "llm" for task in tasks for item in task.checks)

@@ -11,18 +11,18 @@ from audit.words.tasks import Task
 # A session of a few turns, as the embedded one has them; only a live run tells the truth.
 USER_CALLS, AGENT_CALLS = 3, 6
 ATTEMPTS = 2  # a reply that cannot be read is asked for once more
-_SESSION_CHARS, _ANSWER_CHARS = 4000, 500
+_SESSION_CHARS, ANSWER_CHARS = 4000, 500
 
 
 def call_chars(config: Config, tasks: Sequence[Task]) -> dict[str, int]:
     """Characters of one call, prompt and answer: of a simulation, of a judge, of satisfaction, of a check."""
     policy = max((len(task.domain.policy) for task in tasks), default=0)
-    asked = {name: _prompt_chars(config, name) for name in ("judge_pair", "satisfaction", "check")}
+    asked = {name: prompt_chars(config, name) for name in ("judge_pair", "satisfaction", "check")}
     return {
         "simulate": policy + _SESSION_CHARS // 2,
-        "judge": asked["judge_pair"] + policy + 2 * _SESSION_CHARS + _ANSWER_CHARS,
-        "satisfaction": asked["satisfaction"] + policy + _SESSION_CHARS + _ANSWER_CHARS,
-        "verify": asked["check"] + policy + _SESSION_CHARS + _ANSWER_CHARS,
+        "judge": asked["judge_pair"] + policy + 2 * _SESSION_CHARS + ANSWER_CHARS,
+        "satisfaction": asked["satisfaction"] + policy + _SESSION_CHARS + ANSWER_CHARS,
+        "verify": asked["check"] + policy + _SESSION_CHARS + ANSWER_CHARS,
     }
 
 
@@ -49,5 +49,6 @@ def units(config: Config, tasks: Sequence[Task]) -> dict[str, Unit]:
     }
 
 
-def _prompt_chars(config: Config, name: str) -> int:
+def prompt_chars(config: Config, name: str) -> int:
+    """Characters of a template, before anything is filled in."""
     return len(prompt(name, config.language).text)

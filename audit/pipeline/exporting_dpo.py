@@ -86,7 +86,7 @@ def export_dpo(engine: Engine, wish: Wish) -> dict[str, Any]:
         may_write(wish.path.with_name("README.md"))
     with reading(engine) as connection, whole_files() as beside, ExitStack() as opened:
         run = ask.run_named(connection, wish.run)
-        gate = choose_gate(run, wish.gate, ask.gates(connection, run.run_id))
+        gate = choose_gate(connection, run, wish.gate)
         dropped_by = dropping(wish.prefer, wish.keep, wish.drop)
         measured = measure(connection, run, gate, wish.prefer, dropped_by)
         near_tie = _near_tie(wish, measured)

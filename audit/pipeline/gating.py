@@ -6,27 +6,8 @@ from sqlalchemy import Connection
 
 from audit.doors import ask, store
 from audit.words.names import UNJUDGED
-from audit.words.records import Pair, Run
+from audit.words.records import JUDGED, Pair, Run
 from audit.words.text import as_json
-
-# What a judge's answers say of a pair, directly or by score.
-_JUDGED = (
-    "judge_pref",
-    "pref_ab",
-    "pref_ba",
-    "is_consistent",
-    "judge_score_a",
-    "judge_score_b",
-    "judge_gap",
-    "outcome",
-    "misselected",
-    "prompt_tokens",
-    "completion_tokens",
-    "total_tokens",
-    "cost_usd",
-    "judged_at",
-    "scored_at",
-)
 
 
 def give_gates(connection: Connection, run: Run, gates: list[str]) -> None:
@@ -52,5 +33,5 @@ def give_gates(connection: Connection, run: Run, gates: list[str]) -> None:
 def _copied(pair: Pair, gate: str) -> Pair:
     """The pair for another gate, which has not seen it; to be scored."""
     digest = hashlib.blake2b(as_json([gate, pair.pair_id]).encode(), digest_size=8).hexdigest()
-    blank = dict.fromkeys(_JUDGED)
+    blank = dict.fromkeys(JUDGED)
     return pair._replace(pair_id=f"{pair.run_id[-8:]}-p{digest}", gate=gate, **blank)  # type: ignore[arg-type]

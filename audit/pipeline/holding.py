@@ -6,12 +6,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine
 
-from audit.doors import ask, waiting
+from audit.doors import ask
 from audit.doors.config import read_config_file
 from audit.doors.db import reading
 from audit.pipeline.comparing import drift
 from audit.pipeline.reporting import report_of
-from audit.pipeline.standing import config_of
+from audit.pipeline.standing import config_of, failed_share
 from audit.statistics.intervals import FEW_CLUSTERS
 from audit.words.config import Threshold, check_thresholds
 from audit.words.errors import BadRequest
@@ -37,7 +37,7 @@ def hold(engine: Engine, wanted: str, file: Path | None = None, gate: str | None
         found = report_of(connection, run, gate)
         changed = _drift(connection, run, found) if "drift" in limits else None
         checks = [_held(name, limit, _figure(found, changed, name)) for name, limit in limits.items()]
-        faults = _faults(connection, run, file)
+        faults = _faults(connection, run, found["run"]["gate"], file)
     return {
         "run_id": run.run_id,
         "name": run.name,
@@ -61,14 +61,14 @@ def _limits(run: Run, file: Path | None) -> dict[str, Threshold]:
     return check_thresholds({"gate": stored}, f"the config of run {run.run_id}")
 
 
-def _faults(connection: Connection, run: Run, file: Path | None) -> list[str]:
+def _faults(connection: Connection, run: Run, gate: str | None, file: Path | None) -> list[str]:
     """Why the run itself is no ground to pass on."""
     config = config_of(run)
     if file is not None:
         given = read_config_file(file)
         config = config | (given if isinstance(given, dict) else {})
     most = config.get("max_error_rate", MAX_ERROR_RATE)
-    calls, failed = waiting.failed_calls(connection, run.run_id)
+    calls, failed = failed_share(connection, run, None if gate is None else [gate])
     faults = []
     if run.status != "complete":
         faults.append(f"the run is {run.status}, not complete")

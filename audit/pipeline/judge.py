@@ -10,7 +10,7 @@ from audit.doors.db import reading, writing
 from audit.pipeline.asking import Asking, Judged, Satisfied
 from audit.pipeline.batch_rounds import refuse_waiting
 from audit.pipeline.live import Live
-from audit.pipeline.sampled import in_sample
+from audit.pipeline.to_judge import pairs_to_judge, sessions_to_ask
 
 SIZE = 100
 
@@ -24,8 +24,7 @@ async def judge(live: Live) -> None:
 
 async def _judge_pairs(live: Live) -> None:
     with reading(live.engine) as connection:
-        found = waiting.unjudged(connection, live.run.run_id, live.retry_errors)
-        found = in_sample(connection, live.run, found, live.config.sample, live.config.seed)[: live.limit]
+        found = pairs_to_judge(connection, live)[: live.limit]
 
     def keep(judged: list[Judged]) -> None:
         with writing(live.engine) as connection:
@@ -42,7 +41,7 @@ async def _judge_pairs(live: Live) -> None:
 
 async def _ask_satisfaction(live: Live) -> None:
     with reading(live.engine) as connection:
-        found = waiting.unasked_satisfaction(connection, live.run.run_id, live.retry_errors)[: live.limit]
+        found = sessions_to_ask(connection, live, retry=live.retry_errors)[: live.limit]
 
     def keep(asked: list[Satisfied]) -> None:
         with writing(live.engine) as connection:

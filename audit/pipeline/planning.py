@@ -63,7 +63,8 @@ def begin(connection: Connection, config: Config, tasks: list[Task], wish: Wish)
         raise BadRequest(
             "only `run` and `simulate` begin a run: leave --new out"
             if wish.new
-            else "there is no run of this config to go on with: `reward-audit simulate` begins one"
+            else "there is no run of this config to go on with: `reward-audit simulate` begins one; an "
+            "imported run is judged by `reward-audit judge --run latest -c FILE`"
         )
     chosen = buckets_of(config)
     store.add_run(connection, fresh)

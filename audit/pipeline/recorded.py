@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine
 
-from audit.doors import ask, store, store_live
+from audit.doors import ask, ask_batches, store, store_live
 from audit.doors.db import writing
 from audit.doors.prompts import prompt
 from audit.pipeline.gating import give_gates
@@ -43,11 +43,21 @@ def import_of(engine: Engine, config: Config, name: str | None) -> tuple[str, bo
     return found.run_id, found.is_new
 
 
+def refuse_embedded(wanted: str, *, is_named: bool) -> None:
+    """Raises BadRequest where nobody said who judges: real sessions are none for the synthetic judge."""
+    if not is_named:
+        raise BadRequest(
+            f"run {wanted} was imported: who is to judge it? Name a config with -c FILE, or write audit.yaml "
+            "with `profiles` and `judges` here"
+        )
+
+
 def ready(connection: Connection, run: Run, config: Config) -> Run:
     """Give each of the config's gates its pairs, and write down who judges them.
 
-    Raises BadRequest where the run holds no pairs of sessions, and where a gate's pairs were judged by
-    another judge: answers of both must not be mixed under one name.
+    A gate whose judge never answered is given to the config's judge of that name. Raises BadRequest where
+    the run holds no pairs of sessions, and where a gate's pairs were judged by another judge: answers of both
+    must not be mixed under one name.
     """
     held = ask.gates(connection, run.run_id)
     if not held or not ask.has_transcripts(connection, run.run_id):
@@ -57,19 +67,42 @@ def ready(connection: Connection, run: Run, config: Config) -> Run:
     stored = json.loads(run.config_json)
     judging = {gate: _digest(config, gate) for gate in gates_of(config)}
     before = stored.get("judging", {})
-    for gate, digest in judging.items():
-        if gate in held and before.get(gate) != digest:
+    others = to_take_over(connection, run, config)
+    since = stored.get("judged_since", {})
+    newest = ask_batches.last_log_id(connection)
+    since |= {gate: newest for gate in judging if gate in others or gate not in held}
+    prompts = [prompt(name, config.language) for name in PROMPTS]
+    store_live.add_prompts(connection, prompts)
+    for gate in others:
+        store_live.unjudge(connection, run.run_id, gate)
+    give_gates(connection, run, list(judging))
+    stored |= {
+        "config": _merged(stored.get("config"), public_config(config)),
+        "judging": before | judging,
+        "judged_since": since,
+        "in_hand": list(judging),
+    }
+    run = run._replace(config_json=as_json(stored))
+    store.set_config(connection, run.run_id, run.config_json)
+    return run
+
+
+def to_take_over(connection: Connection, run: Run, config: Config) -> list[str]:
+    """The config's gates that the run has of another judge, none of which ever answered.
+
+    Raises BadRequest where one did.
+    """
+    held = ask.gates(connection, run.run_id)
+    before = json.loads(run.config_json).get("judging", {})
+    named = [gate for gate in gates_of(config) if gate in held and before.get(gate) != _digest(config, gate)]
+    answered = ask.answered_gates(connection, run.run_id) if named else set()
+    for gate in named:
+        if gate in answered:
             raise BadRequest(
                 f"the pairs of gate {gate!r} in run {run.run_id} were judged by another judge or with other "
                 f"prompts: give this one a name of its own, judges: [{{name: ..., members: [...]}}]"
             )
-    prompts = [prompt(name, config.language) for name in PROMPTS]
-    store_live.add_prompts(connection, prompts)
-    give_gates(connection, run, list(judging))
-    stored |= {"config": _merged(stored.get("config"), public_config(config)), "judging": before | judging}
-    run = run._replace(config_json=as_json(stored))
-    store.set_config(connection, run.run_id, run.config_json)
-    return run
+    return named
 
 
 def _digest(config: Config, gate: str) -> str:

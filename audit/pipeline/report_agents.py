@@ -28,6 +28,8 @@ from audit.words.names import SUCCESS_AT
 from audit.words.records import Run
 
 NO_AGENT_PAIRS = "no pair names two different agents that share more than one task with known rewards"
+# Formats of published judgments: a pair is in the file because one side of it is the right one.
+_CHOSEN_PAIRS = ("judgebench", "llmbar", "pandalm")
 # The sum of the largest and the smallest float, to the last digit.
 _DIGITS = 700
 _TRUSTED_ERROR = 0.05
@@ -55,8 +57,24 @@ def agents(connection: Connection, run: Run) -> list[dict[str, Any]]:
         tasks = list(group)
         sums = [TaskSum(row[3], row[4], row[5] or 0.0, row[6], row[7]) for row in tasks]
         found.append(agent_row(agent, sums, has_tasks=all(row[1] is not None for row in tasks)))
+    why = no_pass_hat_k(run)
+    if why is not None:
+        found = [row | {"pass_hat_k": None} for row in found]
     # The databases do not agree on how names are sorted.
     return sorted(found, key=itemgetter("agent"))
+
+
+def no_pass_hat_k(run: Run) -> str | None:
+    """Why pass^k says nothing of this run's agents; NULL where it does."""
+    made = json.loads(run.config_json)
+    if made.get("format") in _CHOSEN_PAIRS:
+        return (
+            f"pass^k: the pairs of a {made['format']} file were chosen by which answer is right, so how "
+            "often an agent is right in it says nothing of the agent"
+        )
+    if "outside_rewards" in made:
+        return "pass^k: the rewards came from elsewhere, on a scale of their own, which tells no success"
+    return None
 
 
 def met(connection: Connection, run: Run, gate: str | None) -> list[Met]:

@@ -15,6 +15,19 @@ _WHEN = {
 }
 
 
+_NO_GAP = {
+    "agent": "it takes two agents by name that share two tasks or more with known rewards",
+    "session": "it takes both rewards",
+    "judge": "it takes the judge's scores of both sides",
+    "external": "it takes a gap given in the file",
+}
+
+
+def scale_warnings(found: dict[str, Any]) -> list[str]:
+    """What `score` is to say at once: that on this scale nothing can be told."""
+    return list(_of_scale(found)) if found["pairs"]["total"] and found["run"]["gate"] != UNJUDGED else []
+
+
 def headline(found: dict[str, Any]) -> str:
     """The finding in a few plain sentences, with its denominators."""
     near, wide = found["near_vs_wide"]["near"], found["near_vs_wide"]["wide"]
@@ -35,10 +48,27 @@ def headline(found: dict[str, Any]) -> str:
     text += "; " + ", ".join(parts) + "." if near["decidable"] and wide["decidable"] else "."
     if found["run"]["gap_source"] == "session" and not near["decidable"]:
         text += (
-            " No decidable pair has a near gap (with 0/1 rewards and gap_source session none can): "
-            "the empty near bucket is no good news."
+            " No decidable pair has a near gap"
+            + (" (with 0/1 rewards and gap_source session none can)" if found["has_binary_rewards"] else "")
+            + ": the empty near bucket is no good news."
         )
     return f"{text} {trust_sentence(found)}".rstrip()
+
+
+def judge_lines(run: dict[str, Any]) -> list[str]:
+    """Which models the gate is, and plainly where one is none."""
+    models = run["models"]
+    if not models:
+        return []
+    asked = ", ".join(f"{model['model']} at {model['base_url']}" for model in models)
+    lines = [f"judge model{'' if len(models) == 1 else 's'}: {asked}"]
+    synthetic = [model["model"] for model in models if model["is_synthetic"]]
+    if synthetic:
+        lines.append(
+            f"{', '.join(synthetic)} is a synthetic judge of this program (offline://), made to err: its "
+            "figures say nothing of a model of yours."
+        )
+    return lines
 
 
 def trust_sentence(found: dict[str, Any]) -> str:
@@ -61,12 +91,35 @@ def notes(found: dict[str, Any]) -> list[str]:
     if not found["pairs"]["total"] or found["run"]["gate"] == UNJUDGED:
         return list(_of_satisfaction(found))
     return [
+        *_of_scale(found),
         *_few_clusters(found),
         *_of_buckets(found),
         *_of_agent_pairs(found),
         *_of_nothing_seen(found),
         *_of_satisfaction(found),
     ]
+
+
+def _of_scale(found: dict[str, Any]) -> Iterator[str]:
+    """A scale on which nothing can be told: no pair has its gap, or none the orders that it wants."""
+    run, pairs = found["run"], found["pairs"]
+    unknown = next((row for row in found["gap_buckets"] if row["label"] == UNKNOWN_BUCKET), None)
+    if unknown and unknown["pairs"] == pairs["total"]:
+        yield (
+            f"No pair has a gap of source {run['gap_source']} ({_NO_GAP[run['gap_source']]}): every gap is "
+            "unknown, none near or wide"
+            + (
+                "."
+                if run["gap_source"] == "session"
+                else f"; `reward-audit score {run['run_id']} --gap-source session` takes that between the "
+                "rewards of its two sessions."
+            )
+        )
+    if pairs["decidable"] and pairs["incomplete"] == pairs["decidable"] and found["answers"]["total"]:
+        yield (
+            f"Every decidable pair is incomplete under {run['swap_rule']}, which wants both orders; where "
+            f"the run has one alone, `reward-audit score {run['run_id']} --swap-rule first_order` takes that."
+        )
 
 
 def _few_clusters(found: dict[str, Any]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from audit.pipeline import report_agents, report_pairs
 from audit.pipeline.report_pairs import Pairs
 from audit.pipeline.report_sessions import satisfaction
 from audit.pipeline.report_words import headline, notes
-from audit.pipeline.standing import choose_gate
+from audit.pipeline.standing import choose_gate, models_of
 from audit.words.records import Run
 
 __all__ = ["headline", "report", "report_of"]
@@ -34,9 +34,10 @@ def report_of(connection: Connection, run: Run, gate: str | None = None) -> dict
     """`report` of a run that is known already."""
     gates = ask.gates(connection, run.run_id)
     agents = report_agents.agents(connection, run)
-    chosen = None if not gates and agents and gate is None else choose_gate(run, gate, gates)
+    chosen = None if not gates and agents and gate is None else choose_gate(connection, run, gate)
     pairs = Pairs(connection, run, chosen)
     met = report_agents.met(connection, run, chosen)
+    no_passes = report_agents.no_pass_hat_k(run)
     satisfied, not_satisfied = satisfaction(connection, run)
     answers = report_pairs.answers(connection, run, chosen)
     parts: dict[str, tuple[Any, str | None]] = {
@@ -59,13 +60,19 @@ def report_of(connection: Connection, run: Run, gate: str | None = None) -> dict
         "near_vs_wide": pairs.near_vs_wide(),
         "near_minus_wide": pairs.near_minus_wide(),
         "gap_buckets": pairs.gap_buckets(),
+        "has_binary_rewards": chosen is not None and ask.has_binary_rewards(connection, run.run_id, chosen),
         "agents": agents,
         **{name: part for name, (part, _) in parts.items()},
         "categories": pairs.categories(),
-        "judges": [(pairs if name == chosen else Pairs(connection, run, name)).judge(name) for name in gates],
+        "judges": [
+            (pairs if name == chosen else Pairs(connection, run, name)).judge(name)
+            | {"models": models_of(run, name)}
+            for name in gates
+        ],
         "cost": _cost(connection, run, chosen, answers["total"]),
         "imported": _imported(run),
-        "why": {name: why for name, (part, why) in parts.items() if part is None},
+        "why": {name: why for name, (part, why) in parts.items() if part is None}
+        | ({"pass_hat_k": no_passes} if agents and no_passes else {}),
     }
     return found | {"notes": notes(found)}
 
@@ -83,6 +90,7 @@ def _run(run: Run, gate: str | None) -> dict[str, Any]:
         **{name: getattr(run, name) for name in names},
         "status": run.status,
         "created_at": run.created_at,
+        "models": [] if gate is None else models_of(run, gate),
     }
 
 

@@ -1,5 +1,6 @@
 """Import rewards: outside rewards for the pairs of an imported run, whole file or nothing."""
 
+import json
 from pathlib import Path
 from typing import NamedTuple
 
@@ -7,7 +8,7 @@ from sqlalchemy import Connection, Engine
 
 from audit.doors import ask, store
 from audit.doors.db import writing
-from audit.doors.files import Progress
+from audit.doors.files import Progress, sha256
 from audit.doors.formats import rewards
 from audit.pipeline.scoring import rescore, stored_buckets
 from audit.verbs.gaps import GAUGE, SCORES, BucketSet
@@ -16,6 +17,7 @@ from audit.words import clock
 from audit.words.errors import BadFile
 from audit.words.names import GapSource
 from audit.words.records import OutsideReward, Pair, Run
+from audit.words.text import as_json
 
 
 class Rewarded(NamedTuple):
@@ -60,6 +62,10 @@ def import_rewards(
         run = run._replace(gap_source=gap_source, bucket_set=chosen.name)
         store.add_buckets(connection, chosen.name, chosen.with_unknown())
         store.set_scale(connection, run.run_id, run.swap_rule, run.gap_source, run.gap_scope, run.bucket_set)
+        stored = json.loads(run.config_json)
+        stored["outside_rewards"] = {"name": path.name, "sha256": sha256(path)}
+        run = run._replace(config_json=as_json(stored))
+        store.set_config(connection, run.run_id, run.config_json)
         rescore(connection, run, Scale(run.swap_rule, run.gap_source, chosen))
     return Rewarded(run, was, len(given), changed, kept)
 
@@ -85,6 +91,7 @@ def _set(
     unseen = dict(given)
     now = clock.now()
     changed = kept = 0
+    of_session: dict[str, set[float | None]] = {}
     for batch in ask.pairs(connection, run.run_id):
         updates = []
         for pair in batch:
@@ -99,6 +106,9 @@ def _set(
                 continue
             _refuse_overwriting(path, pair, reward, replace)
             updates.append(store.RewardUpdate(*new, now, pair.pair_id))
+            for session, value in ((pair.session_a, new[0]), (pair.session_b, new[1])):
+                if session is not None:
+                    of_session.setdefault(session, set()).add(value)
         store.set_rewards(connection, updates)
         changed += len(updates)
     if unseen:
@@ -109,6 +119,11 @@ def _set(
             f"source_pair_id {stray.source_pair_id!r} is not in run {run.run_id}"
             + (f" (nor are {len(unseen) - 1} others)" if len(unseen) > 1 else ""),
         )
+    # What the report says of agents is read from their sessions; one that was given two rewards has none.
+    store.set_session_rewards(
+        connection,
+        {name: next(iter(values)) if len(values) == 1 else None for name, values in of_session.items()},
+    )
     return changed, kept
 
 

@@ -45,6 +45,7 @@ class Order(NamedTuple):
     retry_errors: bool = False
     limit: int | None = None
     batch: bool = False
+    is_named: bool = True  # was the config named or there, or is it the embedded one?
 
 
 class Ran(NamedTuple):
@@ -103,6 +104,7 @@ def _begin(engine: Engine, order: Order) -> tuple[Run, bool, list[Task]]:
     if wanted is not None and _is_import(engine, wanted):
         if "judge" not in order.stages:
             raise BadRequest(f"run {wanted} was imported: `judge` judges it, `verify` needs --checks")
+        recorded.refuse_embedded(wanted, is_named=order.is_named)
         return recorded.judge_now(engine, wanted, config), is_new, []
     tasks = load_tasks([Path(path) for path in config.tasks])
     with writing(engine) as connection:

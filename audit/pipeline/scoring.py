@@ -10,7 +10,7 @@ from audit.doors.db import writing
 from audit.pipeline.standing import config_of, settle_status
 from audit.verbs.gaps import GAUGE, PRESETS, SCORES, BucketSet, agent_gaps, buckets_from_rows
 from audit.verbs.score import Scale, score
-from audit.verbs.vote import Rule, vote
+from audit.verbs.vote import vote
 from audit.words import clock
 from audit.words.config import Panel
 from audit.words.names import Answer, GapScope, GapSource, SwapRule
@@ -90,11 +90,11 @@ def rescore(connection: Connection, run: Run, scale: Scale) -> int:
     """Score every pair of the run; how many changed."""
     by_category = run.gap_scope == "category"
     gaps = {gate: _agent_gaps(connection, run, gate) for gate in ask.gates(connection, run.run_id)}
-    rules = _vote_rules(run)
+    panels = _panels(run)
     changed = 0
     now = clock.now()
     for batch in ask.pairs(connection, run.run_id):
-        answers = _answers(connection, batch, rules)
+        answers = _answers(connection, batch, panels)
         updates = []
         for pair, (ab, ba) in zip(batch, answers, strict=True):
             gap = _agent_gap(pair, gaps[pair.gate], by_category)
@@ -143,27 +143,32 @@ def _agent_gap(pair: Pair, gaps: AgentGaps, by_category: bool) -> float | None:
 
 
 def _answers(
-    connection: Connection, batch: list[Pair], rules: Mapping[str, Rule]
+    connection: Connection, batch: list[Pair], panels: Mapping[str, Panel]
 ) -> list[tuple[Answer, Answer]]:
     """Both answers of each pair; only where a preference is NULL must the calls be asked why."""
     silent = [pair.pair_id for pair in batch if pair.pref_ab is None or pair.pref_ba is None]
-    said: dict[tuple[str, str], list[tuple[str | None, str]]] = {}
+    said: dict[tuple[str, str], dict[str | None, tuple[str | None, str]]] = {}
     for start in range(0, len(silent), 500):
         said |= ask.last_answers(connection, silent[start : start + 500])
 
     def answer(pair: Pair, order: str, preference: str | None) -> Answer:
         if preference:
             return cast(Answer, preference)
-        return _why(said.get((pair.pair_id, order), []), rules.get(pair.gate, "majority"))
+        return _why(said.get((pair.pair_id, order), {}), panels.get(pair.gate))
 
     return [(answer(pair, "AB", pair.pref_ab), answer(pair, "BA", pair.pref_ba)) for pair in batch]
 
 
-def _why(said: list[tuple[str | None, str]], rule: Rule) -> Answer:
-    """Why a gate gave no preference, from what each of its judges said last."""
-    if len(said) == 1:
-        return _trouble(said[0][1])
-    return vote([cast(Answer, preference) or _trouble(status) for preference, status in said], rule)
+def _why(said: Mapping[str | None, tuple[str | None, str]], panel: Panel | None) -> Answer:
+    """Why a gate gave no preference, from what each of its judges said last.
+
+    Calls of a profile that is none of its panel were made before it took the gate over.
+    """
+    last = [one for profile, one in said.items() if panel is None or profile in panel.members]
+    if len(last) == 1:
+        return _trouble(last[0][1])
+    rule = "majority" if panel is None else panel.vote
+    return vote([cast(Answer, preference) or _trouble(status) for preference, status in last], rule)
 
 
 def _trouble(status: str) -> Answer:
@@ -173,7 +178,7 @@ def _trouble(status: str) -> Answer:
     return "split" if status in ("ok", "repaired", "recorded") else "unreadable"
 
 
-def _vote_rules(run: Run) -> dict[str, Rule]:
-    """Gate -> the rule by which its panel votes."""
-    judges = config_of(run).get("judges", ())
-    return {Panel(**judge).gate: judge["vote"] for judge in judges}
+def _panels(run: Run) -> dict[str, Panel]:
+    """Gate -> its panel."""
+    panels = [Panel(**judge) for judge in config_of(run).get("judges", ())]
+    return {panel.gate: panel for panel in panels}

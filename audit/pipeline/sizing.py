@@ -29,7 +29,7 @@ def plan(
     """
     with reading(engine) as connection:
         run = ask.run_named(connection, wanted)
-        chosen = choose_gate(run, gate, ask.gates(connection, run.run_id))
+        chosen = choose_gate(connection, run, gate)
         pairs = Pairs(connection, run, chosen)
         calls = report_pairs.answers(connection, run, chosen)["total"]
         tokens = ask.cost(connection, run.run_id, chosen, calls=calls)["total_tokens"]

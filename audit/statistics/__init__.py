@@ -16,7 +16,7 @@ interval is always of 95%; where none can be told it is NULL, not narrow. Which 
     error_curve         curve.error_curve_of_agents over agent pairs, curve.error_curve over session pairs
     position            position.position
     satisfaction        satisfaction.satisfied_but_failed
-    (compare)           intervals.change_interval; agreement.mcnemar_p of pairs misselected in one run only
+    (compare)           intervals.paired_interval; agreement.mcnemar_p of pairs misselected in one run only
     (plan)              power.*, with intervals.design_effect of the run; also beside a null result
     (review)            corrected.rogan_gladen, corrected.ppi_mean, agreement.kappa
     (export dpo)        noise.label_smoothing, noise.data_cost

@@ -22,6 +22,7 @@ CLUSTER_WILSON_T = "cluster_wilson_t"
 WILSON_ON_CLUSTERS = "wilson_on_clusters"
 CLUSTER_T = "cluster_t"
 FROM_TWO_INTERVALS = "from_two_intervals"
+PAIRED_WILSON = "paired_wilson"
 
 
 class Interval(NamedTuple):
@@ -155,6 +156,45 @@ def change_interval(
         return change, Interval(None, None, None)
     down, up = math.hypot(p2 - low2, high1 - p1), math.hypot(high2 - p2, p1 - low1)
     return change, Interval(change - down, change + up, FROM_TWO_INTERVALS)
+
+
+def paired_interval(
+    k_before: Any, n_before: Any, k_after: Any, n_after: Any
+) -> tuple[float | None, Interval]:
+    """As `change_interval`, of the same trials answered twice: most answers stay, and the interval knows it.
+
+    The change is b - c: the share b of trials that are counted now and were not, less the share c of those
+    that no longer are (as the clusters tell of them: net in each). Two intervals, of which the far ends hold:
+
+    that of the differences over clusters, as in `change_interval`. With few trials that differ it has too few
+    clusters to tell a spread from, and with none no width at all;
+
+    that put together from Wilson's of b and of c (MOVER for paired shares: Tang et al. 2010, Comput. Stat.
+    Data Anal. 54:2842-2854), each for N / design effect of the run independent trials. Where nothing differs
+    it is -+z^2/(n + z^2), which is Tango's score interval there (1998, Stat. Med. 17:891-908).
+
+    Simulated with 20 to 100 tasks of 4 to 9 pairs, 0 to 10% of them differing, alone or by tasks, it held
+    the truth in .958 to 1.0 of runs, the first alone in .19 to .99.
+    """
+    k1, n1, k2, n2 = aligned(k_before, n_before, k_after, n_after)
+    change, spread = change_interval(k1, n1, k2, n2)
+    if change is None:
+        return None, spread
+    whole = float(min(n1.sum(), n2.sum()))
+    effects = [effect for effect in (design_effect(k1, n1), design_effect(k2, n2)) if effect is not None]
+    # Where all or nothing is counted a cluster is worth one trial.
+    effective = whole / max(effects) if effects else float(n1.sum()) ** 2 / float((n1**2).sum())
+    gained, lost = (float((more - less).clip(0).sum()) / whole for more, less in ((k2, k1), (k1, k2)))
+    low_gained, high_gained = wilson(min(gained, 1.0) * effective, effective)
+    low_lost, high_lost = wilson(min(lost, 1.0) * effective, effective)
+    low = max(change - math.hypot(gained - low_gained, high_lost - lost), -1.0)
+    high = min(change + math.hypot(high_gained - gained, lost - low_lost), 1.0)
+    if spread.low is None or spread.high is None or spread.method != CLUSTER_T:
+        return change, Interval(low, high, PAIRED_WILSON)
+    is_wider = spread.low <= low and high <= spread.high
+    return change, Interval(
+        min(low, spread.low), max(high, spread.high), CLUSTER_T if is_wider else PAIRED_WILSON
+    )
 
 
 def ratio_variance(residuals: "Array", all_of: float) -> float:

@@ -18,11 +18,10 @@ from pydantic import (
 from audit.words.budgets import STRICT, Budget, Price
 from audit.words.errors import BadFile
 from audit.words.keys import begins_as_key, is_guessable, is_variable, shown
-from audit.words.names import METRICS, SUCCESS_AT, GapScope, GapSource
-from audit.words.roles import named_roles
+from audit.words.names import METRICS, SUCCESS_AT, GapScope, GapSource, gate_of
+from audit.words.roles import KNOWN_ROLES, is_slip, meant_role, named_roles
 
 _Name = TypeVar("_Name", str, tuple[str, ...])
-KNOWN_ROLES = ("simulated_user", "agent", "llm_judge")
 MOST_SESSIONS = 10_000_000
 Seed = Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
 Token = Annotated[str, Field(pattern=r"\S")]
@@ -56,6 +55,14 @@ class Profile(_Strict):
     def _hide(cls, value: object) -> object:
         # Wrapped before anything can fail, so that no message shows it.
         return SecretStr(value) if isinstance(value, str) else value
+
+    @field_validator("role")
+    @classmethod
+    def _one_of_ours(cls, value: str) -> str:
+        meant = None if value in KNOWN_ROLES else meant_role(value)
+        if meant is not None:
+            raise ValueError(f"there is no role {shown(value)} (did you mean {meant}?)")
+        return value
 
     @field_validator("api_key_env")
     @classmethod
@@ -93,9 +100,7 @@ class Panel(_Strict):
     @property
     def gate(self) -> str:
         """The gate's name in the database."""
-        if self.name is not None:
-            return self.name
-        return self.members[0] if len(self.members) == 1 else f"panel({'+'.join(self.members)})"
+        return gate_of(self.name, self.members)
 
 
 class Threshold(_Strict):
@@ -267,9 +272,9 @@ def _metric_faults(gate: object) -> list[str]:
 
 
 def is_foreign(profile: object) -> bool:
-    """Is it a profile of a role that is none of ours?"""
+    """Is it a profile of a role that is none of ours, and no slip of one?"""
     role = profile.get("role") if isinstance(profile, dict) else None
-    return isinstance(role, str) and role not in KNOWN_ROLES
+    return isinstance(role, str) and role not in KNOWN_ROLES and meant_role(role) is None
 
 
 def _name_faults(found: dict[str, Any]) -> list[str]:
@@ -282,7 +287,7 @@ def _name_faults(found: dict[str, Any]) -> list[str]:
     for path, name, role in named_roles(found):
         if name not in roles:
             faults.append(f"{path}: there is no profile {name!r}{_nearest(name, roles)}")
-        elif roles[name] != role:
+        elif roles[name] != role and not is_slip(roles[name]):
             faults.append(f"{path}: profile {name!r} has the role {roles[name]!r}, not {role!r}")
     agents = [agent for agent in _list(found.get("agents")) if isinstance(agent, str)]
     faults += [f"agents: {name!r} stands twice" for name in _twice(agents)]

@@ -4,6 +4,7 @@ Side `A`/`B` is an identity, position `first`/`second` a place on the judge's sc
 positions, a *preference* of sides; `presented_order` leads from one to the other.
 """
 
+from collections.abc import Sequence
 from typing import Literal, get_args
 
 Side = Literal["A", "B"]
@@ -67,3 +68,10 @@ METRICS = (
     "gap_at_5",
     "drift",
 )
+
+
+def gate_of(name: str | None, members: Sequence[str]) -> str:
+    """A panel's name in the database."""
+    if name is not None:
+        return name
+    return members[0] if len(members) == 1 else f"panel({'+'.join(members)})"

@@ -273,3 +273,23 @@ class Run(NamedTuple):
     status: str
     created_at: str
     finished_at: str | None
+
+
+# What a judge's answers say of a pair, directly or by score.
+JUDGED = (
+    "judge_pref",
+    "pref_ab",
+    "pref_ba",
+    "is_consistent",
+    "judge_score_a",
+    "judge_score_b",
+    "judge_gap",
+    "outcome",
+    "misselected",
+    "prompt_tokens",
+    "completion_tokens",
+    "total_tokens",
+    "cost_usd",
+    "judged_at",
+    "scored_at",
+)

@@ -110,7 +110,7 @@ def test_reading_when_there_is_no_file_then_it_says_so(tmp_path: Path, read: obj
         # Lone surrogates are what a log of bytes holds; the faster library refuses them.
         (b'{"a":"\\ud800"}', [(1, {"a": "\ud800"})]),
         # The last of two equal keys counts, for every reader of JSON.
-        (b'{"a":1,"a":2}', [(1, {"a": 2})]),
+        (b'{"a":{"b":1},"b":{"b":2,"c":"a"}}', [(1, {"a": {"b": 1}, "b": {"b": 2, "c": "a"}})]),
         (b'{"a":18446744073709551615}', [(1, {"a": 2**64 - 1})]),
         (b'{"a":-0.0}', [(1, {"a": -0.0})]),
     ],

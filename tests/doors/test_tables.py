@@ -1,6 +1,7 @@
 """Written files hold what was given, appear whole or not at all, and are safe to open in a spreadsheet."""
 
 import csv
+import io
 import json
 import os
 import subprocess
@@ -11,8 +12,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from audit.doors.tables import cell, write_csv, write_table, write_text
+from audit.doors.tables import cell, csv_writer, write_csv, write_table, write_text
 from audit.words.errors import BadFile, MissingExtra
 
 COLUMNS = ("name", "count", "share")
@@ -26,6 +29,9 @@ ROWS = [
     ('quoted "text", with\na line and\r\nanother', 4, 4.0),
     ("平局 → ☃ 🙂 e\u0301", 5, 0.30000000000000004),
     ("\u202eright to left\u2028", 6, 1 / 3),
+    ("t\r'=HYPERLINK(1)", 7, 7.0),
+    ("ends in\r", 8, 8.0),
+    ("\n", 9, 9.0),
 ]
 
 
@@ -93,12 +99,32 @@ def test_table_when_text_is_no_utf8_then_json_keeps_it_and_the_others_show_its_c
     assert read_parquet(tmp_path / "out.parquet")[0][0] == "cut \\ud83d off\x00 and on"
 
 
-@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠"])
+@pytest.mark.parametrize(
+    "sign",
+    [
+        "=",
+        "+",
+        "-",
+        "@",
+        "\t",
+        "\r",
+        "＝",
+        "＋",
+        "－",
+        "＠",
+        " =",
+        "\n+",
+        "\x00@",
+        "\u3000-",
+        "\ufeff\u200b=",
+        "\x0b \x1f＝",
+    ],
+)
 def test_cell_when_a_spreadsheet_would_run_it_then_an_apostrophe_stops_that(sign: str) -> None:
     assert cell(f"{sign}1+cmd|' /C calc'!A0") == f"'{sign}1+cmd|' /C calc'!A0"
 
 
-@pytest.mark.parametrize("value", ["a=b", " =1", "'=1", "", None, -1, -0.5, 1e300, True])
+@pytest.mark.parametrize("value", ["a=b", " a=1", "'=1", " ", "(=1)", "", None, -1, -0.5, 1e300, True])
 def test_cell_when_it_is_no_formula_then_it_stays(value: object) -> None:
     assert cell(value) is value
 
@@ -108,6 +134,17 @@ def test_csv_when_it_is_for_a_program_then_every_text_is_as_it_is(tmp_path: Path
 
     assert write_csv(path, COLUMNS, [("@org/model", 1, 0.5), ("=x", None, None)]) == 2
     assert path.read_bytes() == b"name,count,share\n@org/model,1,0.5\n=x,,\n"
+
+
+@settings(max_examples=200)
+@given(st.lists(st.lists(st.text(max_size=8), min_size=2, max_size=2), max_size=4))
+def test_csv_when_fields_hold_anything_then_another_program_reads_the_same_rows(
+    rows: list[list[str]],
+) -> None:
+    buffer = io.StringIO()
+    csv_writer(buffer).writerows(rows)
+
+    assert list(csv.reader(io.StringIO(buffer.getvalue(), newline=""), strict=True)) == rows
 
 
 def broken_rows() -> Iterator[tuple[str, int, float]]:

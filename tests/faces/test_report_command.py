@@ -90,6 +90,7 @@ def test_report_when_in_json_then_its_keys_are_the_agreed_ones(example: dict[str
         "imported",
         "agent_pairs",
         "near_minus_wide",
+        "has_binary_rewards",
         "error_curve",
         "satisfaction",
         "why",
@@ -98,7 +99,7 @@ def test_report_when_in_json_then_its_keys_are_the_agreed_ones(example: dict[str
     assert example["why"] == {"satisfaction": "no session holds a satisfaction"}
     assert list(example["run"]) == [
         "run_id", "name", "kind", "gate", "swap_rule", "gap_source", "gap_scope", "bucket_set", "config_hash",
-        "task_set_hash", "prompt_set_hash", "status", "created_at",
+        "task_set_hash", "prompt_set_hash", "status", "created_at", "models",
     ]  # fmt: skip
     assert list(example["pairs"]) == ["total", "decidable", *COUNTS, "reward_tie", "unverified"]
     assert list(example["answers"]) == [

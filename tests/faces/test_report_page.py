@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from sessions_made import tau2_results, tau2_run
 
 from audit.doors import db
 from audit.faces.cli import cli as command
-from audit.faces.page import html_page
+from audit.faces.page import coded, html_page
 from audit.pipeline.importing import Wish, import_file
 from audit.pipeline.worst import report_with_worst
 from audit.verbs.gaps import buckets_from_text
@@ -201,7 +202,10 @@ def test_page_when_the_rows_are_hostile_then_they_make_no_tag_and_drive_nothing(
     plain, hostile = made("plain", "word", "word", "line"), made("hostile", nasty, nasty_id, long)
 
     def tags(page: Page) -> list[tuple[str, tuple[str, ...]]]:
-        return [(tag, tuple(held)) for tag, held in page.tags]
+        # A name that is cut has the whole as its title.
+        return [
+            (tag, tuple(name for name in held if tag != "bdi" or name != "title")) for tag, held in page.tags
+        ]
 
     assert len(hostile.worst) == 20
     assert tags(hostile.page) == tags(plain.page)
@@ -393,15 +397,17 @@ def test_page_when_sessions_of_a_benchmark_were_imported_then_it_has_their_agent
 def test_page_when_its_place_is_none_then_the_error_says_so_and_nothing_is_left(
     tmp_path: Path, imported: CliRunner
 ) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe.html")
+    (tmp_path / "folder.html").mkdir()
     for place, problem in (
-        (tmp_path / "folder", "cannot be written: Is a directory"),
-        (tmp_path / "pipe", "is no regular file, and would be replaced by one: name another"),
+        (tmp_path / "folder.html", "cannot be written: Is a directory"),
+        (tmp_path / "pipe.html", "is no regular file, and would be replaced by one: name another"),
     ):
         done = imported.invoke(command, ["report", "--html", str(place)])
         assert (done.exit_code, str(done.exception)) == (1, f"{place}: {problem}")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["audit.db", "folder", "pipe", "some.jsonl"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "audit.db", "folder.html", "pipe.html", "some.jsonl"
+    ]  # fmt: skip
 
 
 def test_page_when_matplotlib_is_not_installed_then_the_error_says_what_to_install(
@@ -415,3 +421,29 @@ def test_page_when_matplotlib_is_not_installed_then_the_error_says_what_to_insta
         "a report as HTML needs matplotlib, which is not installed: pip install 'reward-audit[html]'"
     )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_page_when_names_are_endless_then_they_are_cut_and_whole_as_titles(tmp_path: Path) -> None:
+    long = "task-" + "x" * 3000
+    rows = [
+        {"pair_id": f"p{n}", "task_id": long, "category": long, "agent_a": "a" * 3000, "agent_b": "b",
+         "reward_a": 0, "reward_b": 1, "pref_ab": "A", "pref_ba": "A"}
+        for n in range(3)
+    ]  # fmt: skip
+    made = Made(f"sqlite:///{tmp_path / 'a.db'}", Wish("jsonl", (jsonl(tmp_path / "x.jsonl", rows),)))
+
+    assert f'<bdi title="{long}">{long[:80]}…</bdi>' in made.html
+    assert not re.search(r">[^<]*x{100}", made.html)
+
+
+def test_page_when_a_note_names_a_command_then_it_is_code_and_nothing_else_becomes_markup() -> None:
+    assert coded("see `reward-audit plan` <b>") == "see <code>reward-audit plan</code> &lt;b&gt;"
+    assert coded("`<i>` and ` alone") == "<code>&lt;i&gt;</code> and ` alone"
+
+
+def test_page_when_a_table_is_wider_than_the_screen_then_a_shadow_says_so(example: Made) -> None:
+    rule = re.search(r"\.scroll \{[^}]*\}", example.html)[0]
+    assert "overflow-x: auto" in rule
+    assert rule.count("local") == 2
+    assert rule.count("scroll,") + rule.count("scroll;") == 2
+    assert "`reward-audit" not in example.html

@@ -1,5 +1,7 @@
 """`sql` and `views` print for a person, a spreadsheet and a script."""
 
+import csv
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -41,6 +43,30 @@ def test_sql_when_printed_as_csv_then_formulas_are_escaped_and_nothing_else(
     assert ran.stdout == (
         'formula,text,number,empty,bytes,endless,quoted\n\'=1+1,\'-2,-2,,00ff,,"a,""b""\nc"\n'
     )
+
+
+def test_csv_when_a_field_holds_a_lone_carriage_return_then_no_command_breaks_its_row(
+    cli: Callable[..., Any], tmp_path: Path
+) -> None:
+    hostile, reply = "t\r=HYPERLINK(1)", "\r\n=1+1 [[A]]\r"
+    row = {"pair_id": "p", "task_id": hostile, "agent_a": "a", "agent_b": "b", "raw_ab": reply}
+    (tmp_path / "made.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    assert cli("import", "jsonl", tmp_path / "made.jsonl", "--grammar", "mtbench_3way").code == 0
+    cli("export", "pairs", "-o", tmp_path / "pairs.csv")
+    cli("export", "logs", "-o", tmp_path / "logs.csv")
+
+    def rows(text: str) -> list[dict[str, str]]:
+        return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+
+    for text in (
+        cli("sql", "--csv", "select task_id from audit_pairs").stdout,
+        cli("views", "flagged_pairs", "--csv").stdout,
+        (tmp_path / "pairs.csv").read_bytes().decode(),
+    ):
+        # As text, a subprocess's output has its line ends made one.
+        assert {found["task_id"].replace("\n", "\r") for found in rows(text)} == {hostile}
+    (call,) = rows((tmp_path / "logs.csv").read_bytes().decode())
+    assert call["raw_output"] == "'" + reply
 
 
 def test_sql_when_printed_as_json_then_each_row_is_an_object_with_its_types(
@@ -122,3 +148,9 @@ def test_views_when_listed_then_each_says_its_grain_and_when_shown_only_the_want
     assert (unknown.code, unknown.stderr) == (
         1, "error: there is no run \"x' or 1=1 --\": `reward-audit runs` lists them\n",
     )  # fmt: skip
+
+
+def test_sql_when_a_number_is_huge_then_it_is_told_in_a_few_digits(cli: Callable[..., Any], url: str) -> None:
+    shown = cli("sql", "select 1.8e300 as a, -2.5e15 as b, 123456789.25 as c", db=url).stdout
+
+    assert shown.splitlines()[1].split() == ["1.8e+300", "-2.5e+15", "123456789.25"]

@@ -285,7 +285,9 @@ HOSTILE = {
     ),
     "minus zero": jsonl(None, '{"pair_id":"p","reward_a":-0.0,"reward_b":0,"gap":-0.0}'),
     "rewards as far apart as can be": jsonl(None, '{"pair_id":"p","reward_a":1.7e308,"reward_b":-1.7e308}'),
-    "equal keys": jsonl(None, '{"pair_id":"p","reward_a":1,"reward_a":0}'),
+    "equal keys": jsonl(
+        "FILE, line 1: the key 'reward_a' stands twice", '{"pair_id":"p","reward_a":1,"reward_a":0}'
+    ),
     "NUL in an id": jsonl(
         r"FILE, line 1: pair_id: expected text without NUL or lone surrogates, found 'a\x00b'",
         '{"pair_id":"a\\u0000b"}',

@@ -12,7 +12,7 @@ from audit.doors import db
 from audit.pipeline.comparing import compare, trend
 from audit.pipeline.importing import Wish, import_file
 from audit.statistics.agreement import mcnemar_p
-from audit.statistics.intervals import change_interval
+from audit.statistics.intervals import paired_interval
 from audit.words.errors import BadRequest
 
 SWAPPED = {"A": "B", "B": "A", "tie": "tie"}
@@ -80,9 +80,24 @@ def test_pairs_when_sides_and_ids_differ_then_they_are_matched_by_task_trial_and
     k2 = [
         sum(number in (0, *range(20, 29)) for number in range(3 * task, 3 * task + 3)) for task in range(10)
     ]
-    change, interval = change_interval(k1, [3] * 10, k2, [3] * 10)
+    change, interval = paired_interval(k1, [3] * 10, k2, [3] * 10)
     assert (rate["change"], rate["low"], rate["high"]) == pytest.approx((change, interval.low, interval.high))
     assert found["is_beyond_chance"] is (not interval.low <= 0 <= interval.high)
+
+
+def test_drift_when_the_same_answers_come_again_then_it_is_none_and_its_interval_is_narrow(
+    engine: Engine, night: Callable[..., str], tmp_path: Path, here: Callable[..., Any], database_url: str
+) -> None:
+    rows = [pair(number, "B" if number % 7 == 0 else "A") for number in range(240)]
+    before, after = night(rows), night([*rows, pair(999, "A")])
+
+    rate = next(
+        one for one in compare(engine, [before, after])["rates"] if one["rate"] == "misselected_of_decided"
+    )
+    assert rate["change"] == 0
+    assert -0.02 < rate["low"] < 0 < rate["high"] < 0.02
+    (tmp_path / "limits.yaml").write_text("gate: {drift: {max: 0.02, by: upper}}", encoding="utf-8")
+    assert here("gate", "-c", "limits.yaml", db=database_url).code == 0
 
 
 def test_pairs_when_agents_are_unnamed_then_they_are_matched_by_their_own_id(
@@ -209,7 +224,12 @@ def test_plot_when_it_is_asked_for_then_it_is_drawn(
     for bad in (1, 2):
         night([pair(n, "B" if n % 5 < bad else "A") for n in range(30)])
 
-    assert here("compare", "--last", "2", "--plot", "trend.svg", db=database_url).code == 0
+    drawn = here("compare", "--last", "2", "--plot", "trend.svg", db=database_url)
+    assert (drawn.code, drawn.stdout.splitlines()[-1]) == (0, "wrote the trend of 2 runs to trend.svg")
     assert "<svg" in (tmp_path / "trend.svg").read_text(encoding="utf-8")
+    as_json = here("--json", "compare", "--last", "2", "--plot", "trend.PNG", db=database_url)
+    assert as_json.stderr == "wrote the trend of 2 runs to trend.PNG\n"
+    assert len(json.loads(as_json.stdout)["runs"]) == 2
+    assert (tmp_path / "trend.PNG").read_bytes().startswith(b"\x89PNG")
     wrong = here("compare", "--last", "2", "--plot", "trend.gif", db=database_url)
     assert (wrong.code, "its ending says no format" in wrong.stderr) == (1, True)

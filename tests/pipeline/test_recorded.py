@@ -24,6 +24,10 @@ VERDICT = json.dumps(
 )
 
 
+# A profile that is asked once and not again.
+ONCE = {"profile": {"attempts": 1}}
+
+
 def answered(body: dict[str, Any]) -> Say:
     """Always the first; and satisfied."""
     is_pair = "<<<FIRST" in body["messages"][-1]["content"]
@@ -54,7 +58,8 @@ class Folder:
         return paths
 
     def config(self, *judges: tuple[str, str], base_url: str = OFFLINE, **more: Any) -> Path:
-        """A config that names judges alone: (name, model)."""
+        """A config that names judges alone: (name, model); `profile` adds to each."""
+        of_profile = more.pop("profile", {})
         profiles = [
             {
                 "name": name,
@@ -63,6 +68,7 @@ class Folder:
                 "model": model,
                 "seed": 0,
                 "timeout_s": 5,
+                **of_profile,
             }
             for name, model in judges
         ]
@@ -154,6 +160,172 @@ def test_judge_when_another_model_comes_under_the_same_name_then_it_is_refused(f
     assert done.code == 1
     assert "the pairs of gate 'j'" in done.stderr
     assert "give this one a name of its own" in done.stderr
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+@pytest.mark.parametrize("wanted", ["latest", "the id"])
+def test_judge_when_no_config_says_who_judges_imported_sessions_then_nobody_does(
+    folder: Folder, wanted: str, more: tuple[str, ...]
+) -> None:
+    folder.imported()
+    (run_id,) = folder.rows("select run_id from audit_runs")[0]
+
+    done = folder("judge", "--run", run_id if wanted == "the id" else wanted, *more)
+
+    assert (done.code, folder.rows("select count(*) from judge_logs")) == (1, [(0,)])
+    assert "was imported: who is to judge it? Name a config with -c FILE, or write audit.yaml" in done.stderr
+    folder.config(("j", "judge-80")).rename(folder.folder / "audit.yaml")
+    assert folder("judge", "--run", "latest").code == 0
+
+
+@pytest.mark.parametrize("text", ["Hi!", "word " * 3000])
+def test_dry_run_when_sessions_are_recorded_then_their_own_characters_are_counted(
+    folder: Folder, text: str
+) -> None:
+    folder.imported(text=text)
+    config = folder.config(("j", "judge-80"))
+    asked = ("judge", "--run", "latest", "-c", config)
+
+    told = json.loads(folder("--json", *asked, "--dry-run").stdout)
+    few = json.loads(folder("--json", *asked, "--dry-run", "--limit", "1").stdout)
+
+    assert folder("--json", *asked).code == 0
+    ((calls, characters),) = folder.rows(
+        "select count(*), sum(length(request_json) + length(raw_output)) from judge_logs"
+    )
+    assert told["judge calls"] + told["satisfaction calls"] == calls
+    # A request is its prompt in JSON, with a schema beside it.
+    assert 0.5 * characters / 4 < told["tokens"] < 1.1 * characters / 4
+    assert (few["pairs"], few["judge calls"], few["satisfaction calls"]) == (1, 2, 1)
+    left = json.loads(folder("--json", *asked, "--dry-run").stdout)
+    assert set(left.values()) == {0}
+    more = folder.config(("j", "judge-80"), ("k", "judge-100"))
+    assert (
+        json.loads(folder("--json", "judge", "--run", "latest", "-c", more, "--dry-run").stdout)[
+            "judge calls"
+        ]
+        == 8
+    )
+
+
+def test_report_when_a_judge_is_synthetic_then_every_form_of_it_says_so(
+    folder: Folder, gateway: Callable[..., ChatServer]
+) -> None:
+    folder.imported()
+    assert folder("judge", "--run", "latest", "-c", folder.config(("play", "judge-80"))).code == 0
+    server = gateway(answered)
+    real = folder.config(("real", "m-1"), base_url=server.base_url)
+    assert folder("judge", "--run", "latest", "-c", real).code == 0
+
+    found = json.loads(folder("report", "--json", "--gate", "play").stdout)
+    play = [{"profile": "play", "model": "judge-80", "base_url": OFFLINE, "is_synthetic": True}]
+    assert found["run"]["models"] == play
+    assert {judge["gate"]: judge["models"] for judge in found["judges"]} == {
+        "play": play,
+        "real": [{"profile": "real", "model": "m-1", "base_url": server.base_url, "is_synthetic": False}],
+    }
+    for gate, is_synthetic in (("play", True), ("real", False)):
+        assert folder("report", "--gate", gate, "--html", "page.html").code == 0
+        page = (folder.folder / "page.html").read_text(encoding="utf-8")
+        said = " ".join(folder("report", "--gate", gate).stdout.split())
+        for text in (page, said):
+            assert ("judge-80 is a synthetic judge of this program" in text) == is_synthetic
+            assert f"judge model: {'judge-80' if is_synthetic else 'm-1'} at" in text
+
+
+@pytest.mark.parametrize("changed", ["base_url", "model"])
+def test_judge_when_every_call_failed_then_the_corrected_one_takes_its_gate_over(
+    folder: Folder, gateway: Callable[..., ChatServer], changed: str
+) -> None:
+    folder.imported()
+    server = gateway(lambda body: answered(body) if body["model"] == "m" else refusing("no such model", 404))
+    wrong = ("m", "http://127.0.0.1:9/v1") if changed == "base_url" else ("n", server.base_url)
+    first = folder(
+        "judge", "--run", "latest", "-c", folder.config(("j", wrong[0]), base_url=wrong[1], **ONCE)
+    )
+    assert (first.code, folder.rows("select count(pref_ab) from audit_pairs")) == (4, [(0,)])
+
+    right = folder.config(("j", "m"), base_url=server.base_url)
+    done = folder("judge", "--run", "latest", "-c", right)
+
+    assert done.code == 0, done.stderr
+    assert folder.rows("select gate, count(*), count(pref_ab), count(pref_ba) from audit_pairs") == [
+        ("j", 4, 4, 4)
+    ]
+    assert folder.rows("select count(satisfaction), count(*) from sessions") == [(8, 8)]
+    assert folder.rows("select status from audit_runs") == [("complete",)]
+    assert json.loads(folder("judge", "--run", "latest", "-c", right, "--json").stdout)["calls"] == 0
+
+
+@pytest.mark.parametrize("more", [(), ("--retry-errors",)])
+def test_judge_when_another_one_failed_before_then_it_counts_by_its_own_calls(
+    folder: Folder, gateway: Callable[..., ChatServer], more: tuple[str, ...]
+) -> None:
+    folder.imported()
+    dead = folder.config(("a-dead", "m"), base_url="http://127.0.0.1:9/v1", **ONCE)
+    assert folder("judge", "--run", "latest", "-c", dead).code == 4
+    calls = folder.rows("select count(*) from judge_logs")
+
+    server = gateway(answered)
+    done = folder(
+        "judge", "--run", "latest", "-c", folder.config(("new", "m"), base_url=server.base_url), *more
+    )
+
+    assert done.code == 0, done.stderr
+    assert server.requests == 4 * 2 + 8
+    assert folder.rows("select count(*) from judge_logs where profile = 'a-dead'") == calls
+    assert folder.rows("select gate, count(pref_ab) from audit_pairs group by 1 order by 1") == [
+        ("a-dead", 0),
+        ("new", 4),
+    ]
+    assert folder.rows("select status from audit_runs") == [("complete",)]
+    report = json.loads(folder("report", "--json").stdout)
+    assert (report["run"]["gate"], report["answers"]["ok"]) == ("new", 8)
+    held = folder.folder / "limits.yaml"
+    held.write_text("gate: {error_calls: {max: 0.01, on_unknown: pass}}", encoding="utf-8")
+    assert folder("gate", "-c", held).code == 0
+    assert folder("gate", "-c", held, "--gate", "a-dead").code == 3
+    assert folder("export", "dpo", "-o", "clean.jsonl").code == 0
+    assert json.loads((folder.folder / "clean.jsonl.manifest.json").read_text())["run"]["gate"] == "new"
+
+
+def test_judge_when_only_some_calls_failed_then_another_judge_of_its_name_is_still_refused(
+    folder: Folder, gateway: Callable[..., ChatServer]
+) -> None:
+    folder.imported()
+    replies = iter([answered])
+    server = gateway(lambda body: next(replies, lambda _: refusing("down", 503))(body))
+    first = folder(
+        "judge",
+        "--run",
+        "latest",
+        "-c",
+        folder.config(("j", "m"), base_url=server.base_url, **ONCE),
+        "-j",
+        "1",
+    )
+    assert first.code == 4
+    other = folder("judge", "--run", "latest", "-c", folder.config(("j", "n"), base_url=server.base_url))
+    assert (other.code, "give this one a name of its own" in other.stderr) == (1, True)
+
+
+def test_score_when_a_panel_took_a_gate_over_then_the_dead_judge_has_no_vote(
+    folder: Folder, gateway: Callable[..., ChatServer]
+) -> None:
+    """An unreadable answer stays unreadable: the call that failed before was not of this panel."""
+    folder.imported()
+    dead = folder.config(("old", "m"), base_url="http://127.0.0.1:9/v1", **ONCE)
+    text = yaml.safe_load(dead.read_text(encoding="utf-8")) | {"judges": {"name": "g", "members": ["old"]}}
+    dead.write_text(yaml.safe_dump(text), encoding="utf-8")
+    assert folder("judge", "--run", "latest", "-c", dead).code == 4
+
+    server = gateway(lambda _: Say(text="no verdict at all"))
+    new = folder.config(("new", "m"), base_url=server.base_url)
+    text = yaml.safe_load(new.read_text(encoding="utf-8")) | {"judges": {"name": "g", "members": ["new"]}}
+    new.write_text(yaml.safe_dump(text), encoding="utf-8")
+    assert folder("judge", "--run", "latest", "-c", new).code == 0
+    outcomes = folder.rows("select outcome, count(*) from audit_pairs group by 1 order by 1")
+    assert outcomes == [("reward_tie", 2), ("unreadable", 2)]
 
 
 def test_judge_when_it_was_stopped_or_a_call_failed_then_it_goes_on_where_it_stood(

@@ -10,6 +10,7 @@ from sqlalchemy import Engine, text
 
 from audit.doors.db import open_database, reading
 from audit.pipeline.importing import Wish, import_file
+from audit.pipeline.reporting import report
 from audit.pipeline.rewards import import_rewards
 from audit.verbs.gaps import buckets_from_text
 from audit.words.errors import BadFile, BadRequest
@@ -192,3 +193,35 @@ def test_rewards_when_only_a_gap_is_added_then_nothing_need_be_replaced(
     path = written(tmp_path, "r.jsonl", given("1", 1, 0, gap=0.3))
     assert import_rewards(engine, path, run_id).changed == 1
     assert stored(engine, "external_gap") == [(0.3,)]
+
+
+def test_report_when_rewards_came_from_elsewhere_then_its_agents_have_those_and_no_pass_hat_k(
+    engine: Engine, tmp_path: Path
+) -> None:
+    agents = {"agent_a": "ash", "agent_b": "elm", "response_a": "x", "response_b": "y"}
+    pairs = [
+        {"pair_id": str(n), "task_id": f"t{n}", "reward_a": 1, "reward_b": 0, **agents} for n in range(4)
+    ]
+    run_id = imported(engine, tmp_path, *pairs)
+    assert [row["mean_reward"] for row in report(engine, run_id)["agents"]] == [1.0, 0.0]
+
+    outside = written(tmp_path, "r.jsonl", *(given(str(n), -3.5, n) for n in range(3)))
+    import_rewards(engine, outside, run_id, replace=True)
+
+    found = report(engine, run_id)
+    assert [(row["agent"], row["mean_reward"], row["pass_hat_k"]) for row in found["agents"]] == [
+        ("ash", pytest.approx((3 * -3.5 + 1) / 4), None),
+        ("elm", pytest.approx((0 + 1 + 2 + 0) / 4), None),
+    ]
+    assert found["why"]["pass_hat_k"].startswith("pass^k: the rewards came from elsewhere")
+
+
+def test_report_when_the_pairs_of_a_file_were_chosen_then_pass_hat_k_is_left_out_with_its_reason(
+    engine: Engine, shared: Path
+) -> None:
+    file = min((shared / "data" / "judgebench").glob("*.jsonl*"), key=lambda path: path.stat().st_size)
+    run_id = import_file(engine, Wish("judgebench", (file,))).run_id
+
+    found = report(engine, run_id)
+    assert {row["pass_hat_k"] for row in found["agents"]} == {None}
+    assert "were chosen by which answer is right" in found["why"]["pass_hat_k"]

@@ -1,10 +1,11 @@
 """`compare`, `gate` and `plan`: is it worse than before, is it good enough, how many pairs would tell?"""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from audit.faces.cli import settings_of, shared_options
+from audit.faces.cli import Settings, check_output, settings_of, shared_options
 from audit.faces.options import run_argument
 from audit.words.errors import EXIT_GATE
 
@@ -44,27 +45,45 @@ def compare_command(
         raise click.UsageError("--name and --plot go with --last N")
     if last is not None and runs:
         raise click.UsageError("name two runs or give --last N, not both")
+    if plot is not None:
+        _check_plot(ctx, plot)
     from audit.doors.db import open_database
     from audit.faces.compare_text import print_compared, print_trend
     from audit.faces.output import print_json
     from audit.pipeline.comparing import compare, trend
+    from audit.pipeline.outputs import refuse_imported
 
     settings = settings_of(ctx)
     engine = open_database(settings.db, create=False)
     try:
+        if plot is not None:
+            refuse_imported(engine, plot)
         found = compare(engine, runs, gate) if last is None else trend(engine, last, name, gate)
     finally:
         engine.dispose()
-    if plot is not None:
-        from audit.faces.trend_plot import draw_trend
-
-        draw_trend(found, plot)
     if settings.as_json:
         print_json(found)
     elif last is None:
         print_compared(found, is_whole=settings.verbose)
     else:
         print_trend(found)
+    if plot is not None:
+        _draw(found, plot, settings)
+
+
+def _check_plot(ctx: click.Context, plot: Path) -> None:
+    from audit.faces.page_plots import require_matplotlib
+    from audit.faces.trend_plot import ENDINGS
+
+    check_output(ctx, plot, ENDINGS)
+    require_matplotlib("a plot")
+
+
+def _draw(found: dict[str, Any], plot: Path, settings: Settings) -> None:
+    from audit.faces.trend_plot import draw_trend
+
+    draw_trend(found, plot)
+    click.echo(f"wrote the trend of {len(found['runs'])} runs to {plot}", err=settings.as_json)
 
 
 @click.command("gate")
@@ -107,7 +126,17 @@ def gate_command(ctx: click.Context, run: str, gate: str | None) -> None:
         ctx.exit(EXIT_GATE)
 
 
-_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+class _Share(click.FloatRange):
+    """A number between 0 and 1; click lets NaN pass, which is below and above nothing."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if number != number:
+            self.fail(f"{value!r} is no number between 0 and 1.", param, ctx)
+        return number
+
+
+_SHARE = _Share(0, 1, min_open=True, max_open=True)
 
 
 @click.command("plan")

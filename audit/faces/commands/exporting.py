@@ -7,12 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from audit.faces.cli import Settings, settings_of, shared_options
+from audit.faces.cli import Settings, check_output, settings_of, shared_options
 from audit.words.flags import FLAGS, STORED, TOLD, no_row
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+_ENDINGS = {
+    "dpo": (".jsonl", ".parquet"),
+    "pairs": (".jsonl", ".csv", ".parquet"),
+    "logs": (".jsonl", ".csv", ".parquet"),
+    "gauge-csv": (".csv",),
+}
 _OF_DPO = ("gate", "prefer", "cut", "form", "keep", "drop", "min_gap", "max_chars", "split", "card")
 
 
@@ -93,32 +99,35 @@ def export_command(
       reward-audit export parquet columns/
     """
     from audit.doors.db import open_database
-    from audit.faces.output import print_json
-    from audit.pipeline.exporting import export_gauge_csv, export_table
+    from audit.pipeline.outputs import refuse_imported
 
     settings = settings_of(ctx)
-    given = {name: value for name, value in options.items() if value not in (None, (), False)}
-    if what == "dpo":
-        asked = _dpo_options(given)
-    elif given:
-        names = ", ".join("--" + ("format" if name == "form" else name.replace("_", "-")) for name in given)
-        raise click.UsageError(f"{names}: only for `export dpo`")
+    asked = _asked(what, options)
     path = _target(what, folder, path)
+    if what in _ENDINGS:
+        check_output(ctx, path, _ENDINGS[what])
     engine = open_database(settings.db, create=False)
     try:
         if what == "parquet":
             _export_parquet(engine, settings, path, run)
             return
-        run = run or "latest"
+        refuse_imported(engine, path)
         if what == "dpo":
-            _export_dpo(engine, settings, path, run, asked)
-            return
-        if what == "gauge-csv":
-            run_id, count = export_gauge_csv(engine, run, path)
+            _export_dpo(engine, settings, path, run or "latest", asked)
         else:
-            run_id, count = export_table(engine, what, run, path)
+            _export_rows(engine, settings, what, path, run or "latest")
     finally:
         engine.dispose()
+
+
+def _export_rows(engine: "Engine", settings: Settings, what: str, path: Path, run: str) -> None:
+    from audit.faces.output import print_json
+    from audit.pipeline.exporting import export_gauge_csv, export_table
+
+    if what == "gauge-csv":
+        run_id, count = export_gauge_csv(engine, run, path)
+    else:
+        run_id, count = export_table(engine, what, run, path)
     if settings.as_json:
         print_json({"run_id": run_id, "file": str(path), "rows": count})
     else:
@@ -150,6 +159,17 @@ def _export_parquet(engine: "Engine", settings: Settings, folder: Path, run: str
     found = export_parquet(engine, folder, run, tell)
     if settings.as_json:
         print_json({"files": [one._asdict() | {"file": str(one.file)} for one in found]})
+
+
+def _asked(what: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The options that were given; only `dpo` has any."""
+    given = {name: value for name, value in options.items() if value not in (None, (), False)}
+    if what == "dpo":
+        return _dpo_options(given)
+    if given:
+        names = ", ".join("--" + ("format" if name == "form" else name.replace("_", "-")) for name in given)
+        raise click.UsageError(f"{names}: only for `export dpo`")
+    return {}
 
 
 def _dpo_options(given: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import click
 
 from audit.faces.cli import settings_of, shared_options
 from audit.faces.options import chosen_buckets, scale_options
+from audit.words.errors import BadFile
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -124,6 +125,8 @@ def _refuse_stray_options(format_name: str, files: tuple[Path, ...], options: di
         if len(files) != 1:
             raise click.UsageError("rewards takes one file at a time")
         return
+    if options["grammar"]:
+        _check_grammar(options["grammar"])
     if options["run"] or options["replace"]:
         raise click.UsageError("--run and --replace go with rewards only")
     if options["grammar"] and format_name not in ("jsonl", "csv"):
@@ -144,6 +147,15 @@ def _refuse_stray_options(format_name: str, files: tuple[Path, ...], options: di
         raise click.UsageError(f"--agent and --success-at go with {', '.join(SESSIONS)} only")
     if options["name"] and len(files) > 1 and format_name != "pandalm":
         raise click.UsageError("--name goes with one file: each file is a run of its own")
+
+
+def _check_grammar(text: str) -> None:
+    from audit.verbs.verdict import grammar
+
+    try:
+        grammar(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--grammar") from error
 
 
 def _file(
@@ -172,8 +184,11 @@ def _file(
         agents=options["agents"],
         success_at=SUCCESS_AT if options["success_at"] is None else options["success_at"],
     )
-    with file_progress(files[0]) as progress:
-        found = import_file(engine, wish, progress)
+    try:
+        with file_progress(files[0]) as progress:
+            found = import_file(engine, wish, progress)
+    except BadFile as error:
+        raise _with_hint(error, format_name, files) from error
     if as_json:
         print_json(found._asdict())
         return
@@ -190,6 +205,17 @@ def _file(
     if found.passed_over:
         say(f"columns passed over: {shown(', '.join(found.passed_over))}")
     _summary(engine, found.run_id)
+
+
+def _with_hint(error: BadFile, format_name: str, files: tuple[Path, ...]) -> BadFile:
+    """The error, and which format the file is plainly of where that is another one."""
+    from audit.doors.formats.looks import looks_like
+
+    named = next((looks_like(file) for file in files if str(file) == error.file), None)
+    if named in (None, format_name):
+        return error
+    hint = f"{error.problem}; it looks like {named}: reward-audit import {named}"
+    return BadFile(error.file, error.place, hint)
 
 
 def _sessions(found: "Imported") -> None:

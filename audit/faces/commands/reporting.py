@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from audit.faces.cli import settings_of, shared_options
+from audit.faces.cli import check_output, settings_of, shared_options
 from audit.faces.options import run_argument
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.option("--gate", metavar="G", help="Which judge or panel, where the run has several.")
 @click.option(
     "--html", metavar="FILE", type=click.Path(path_type=Path),
-    help="Write it as one HTML page instead, with pictures and the worst rows.",
+    help="Write it as one HTML page (.html, .htm) instead, with pictures and the worst rows.",
 )  # fmt: skip
 @shared_options
 @click.pass_context
@@ -40,6 +40,7 @@ def report_command(ctx: click.Context, run: str, gate: str | None, html: Path | 
     if html is not None:
         from audit.faces.page_plots import require_matplotlib
 
+        check_output(ctx, html, (".html", ".htm"))
         require_matplotlib()
     engine = open_database(settings.db, create=False)
     try:
@@ -57,8 +58,10 @@ def report_command(ctx: click.Context, run: str, gate: str | None, html: Path | 
 def _write_page(engine: "Engine", run: str, gate: str | None, path: Path) -> dict[str, Any]:
     from audit.doors.tables import write_text
     from audit.faces.page import html_page
+    from audit.pipeline.outputs import refuse_imported
     from audit.pipeline.worst import report_with_worst
 
+    refuse_imported(engine, path)
     found, worst = report_with_worst(engine, run, gate)
     write_text(path, html_page(found, worst))
     return found

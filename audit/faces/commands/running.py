@@ -199,6 +199,7 @@ def _run_stages(settings: Settings, stages: tuple[str, ...], options: dict[str, 
         retry_errors=options["retry_errors"],
         limit=options["limit"],
         batch=options.get("batch", False),
+        is_named=_path(settings) is not None,
     )
     if options["dry_run"]:
         _dry_run(order, settings)
@@ -244,9 +245,7 @@ def _config(settings: Settings, options: dict[str, Any], *, judges_only: bool) -
     from audit.doors.config import load_config
     from audit.doors.shipped import shipped
 
-    path = settings.config
-    if path is None:
-        path = Path(DEFAULT_CONFIG) if Path(DEFAULT_CONFIG).exists() else shipped("data") / "embedded.yaml"
+    path = _path(settings) or shipped("data") / "embedded.yaml"
     config, notes = load_config(path, settings.environ, judges_only=judges_only)
     for note in notes:
         click.echo(f"note: {note}", err=True)
@@ -264,6 +263,11 @@ def _config(settings: Settings, options: dict[str, Any], *, judges_only: bool) -
         limits["allow_unknown_cost"] = True
     changes["budget"] = config.budget.model_copy(update=limits)
     return config.model_copy(update=changes)
+
+
+def _path(settings: Settings) -> Path | None:
+    """The config that is named, else `audit.yaml`; NULL where it is the embedded one that counts."""
+    return settings.config or (Path(DEFAULT_CONFIG) if Path(DEFAULT_CONFIG).exists() else None)
 
 
 def _print_roles(config: "Config") -> None:

@@ -25,7 +25,8 @@ def score_command(ctx: click.Context, /, run: str, **options: Any) -> None:
     """
     buckets = chosen_buckets(options["buckets"], options["near"])
     from audit.doors.db import open_database
-    from audit.faces.output import print_json, say, shown
+    from audit.faces.output import print_json, say, shown, visible
+    from audit.pipeline.report_words import scale_warnings
     from audit.pipeline.reporting import headline, report
     from audit.pipeline.scoring import score_run
 
@@ -52,6 +53,9 @@ def score_command(ctx: click.Context, /, run: str, **options: Any) -> None:
             print_json(scale)
             return
         click.echo(", ".join(f"{name} {value}" for name, value in scale.items()))
-        say(shown(headline(report(engine, scored.run_id))))
+        found = report(engine, scored.run_id)
+        say(shown(headline(found)))
+        for warning in scale_warnings(found):
+            click.echo(f"warning: {visible(warning)}", err=True)
     finally:
         engine.dispose()
