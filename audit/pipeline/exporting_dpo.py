@@ -189,9 +189,14 @@ def _near_tie(wish: Wish, measured: Measured) -> dict[str, Any]:
     """Under which gap a pair is called a near tie, and why; NULL: in a bucket that is near."""
     if wish.min_gap is not None:
         return {"below": wish.min_gap, "from": "--min-gap"}
-    level = measured.curve["gap_at_10"]
+    level, why = measured.curve["gap_at_10"], measured.curve.get("why")
+    largest = measured.curve.get("largest_gap")
+    if level is not None and largest is not None and level["value"] > largest:
+        # There the curve only continues what was seen, and every pair would be a near tie.
+        why = f"the judge errs in one pair of ten from a gap of {level['value']:.3g}, larger than any seen"
+        level = None
     if level is None:
-        return {"below": None, "from": "the run's near buckets", "why": measured.curve.get("why")}
+        return {"below": None, "from": "the run's near buckets", "why": why}
     return {"below": level["value"], "from": "the gap at which the judge errs in one pair of ten", **level}
 
 

@@ -67,7 +67,8 @@ def flip_rates(decided: Iterable[Sequence[Any]], tasks: int) -> tuple[dict[str, 
             counted[0] += k
             counted[1] += n
     rates = {bucket: _rate(clusters) for bucket, clusters in by_bucket.items()}
-    return rates, _rate(overall), _curve(by_gap)
+    largest = max((gap for gap, _ in by_gap), default=None)
+    return rates, _rate(overall), _curve(by_gap) | {"largest_gap": largest}
 
 
 def _count(counts: dict[Any, list[int]], key: Any, flipped: int) -> None:

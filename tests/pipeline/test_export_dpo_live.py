@@ -54,3 +54,31 @@ def test_live_run_when_exported_then_the_set_is_the_view_but_for_pairs_of_which_
 
 def read(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+
+
+def test_near_ties_when_the_curve_only_continues_what_was_seen_then_they_are_those_in_near_buckets(
+    here: Any, shared: Path, tmp_path: Path
+) -> None:
+    """All gaps are 1: the gap of ten per cent, far beyond, would call every pair a near tie."""
+    file = next((shared / "data" / "judgebench").glob("*o1-mini*"))
+    assert here("import", "judgebench", file).code == 0
+    did = here(
+        "--json",
+        "export",
+        "dpo",
+        "-o",
+        tmp_path / "clean.jsonl",
+        "--drop",
+        "near_tie",
+        "--split",
+        "train=.5,test=.5",
+    )
+    assert did.code == 0, did.stderr
+    found = json.loads(did.stdout)
+    assert found["counts"]["exported"] > 100
+    assert "near_tie" not in found["reasons"]
+    plain = here("export", "dpo", "-o", tmp_path / "other.jsonl", "--split", "train=.5,test=.5")
+    rows = [file["rows"] for file in found["files"] if file["holds"] == "rows"]
+    assert f"other.train.jsonl ({rows[0]:,} rows), other.test.jsonl ({rows[1]:,} rows)" in " ".join(
+        plain.stdout.split()
+    )

@@ -48,7 +48,8 @@ def dpo_options(command: Any) -> Any:
         click.option(
             "--cut", type=click.Choice(("first-divergence", "last-turn", "whole")),
             help="dpo: where the prompt ends: where the agents part (default), before the last turn, or "
-            "after the task. After `whole` the customer's and tools' words are trained on as well.",
+            "after the task. All that follows is trained on: tools' words too, and but for `last-turn` the "
+            "customer's.",
         ),
         click.option(
             "--prefer", type=click.Choice(("judge", "reward")),
@@ -204,6 +205,11 @@ def _split(text: str) -> tuple[tuple[str, float], ...]:
     return tuple(parts)
 
 
+def _named(file: dict[str, Any]) -> str:
+    """A file of rows; of several parts, with how many it has."""
+    return f"{file['file']} ({file['rows']:,} rows)" if "split" in file else str(file["file"])
+
+
 def _export_dpo(engine: "Engine", settings: Settings, path: Path, run: str, asked: dict[str, Any]) -> None:
     from audit.faces.output import print_json, say
     from audit.pipeline.exporting_dpo import Wish, export_dpo
@@ -215,7 +221,7 @@ def _export_dpo(engine: "Engine", settings: Settings, path: Path, run: str, aske
     counts, noise, trl = found["counts"], found["label_noise"], found["trl"]
     click.echo(
         f"exported {counts['exported']:,} of {counts['candidates']:,} pairs of run {found['run']['run_id']} "
-        f"to {', '.join(file['file'] for file in found['files'] if file['holds'] == 'rows')}"
+        f"to {', '.join(map(_named, (file for file in found['files'] if file['holds'] == 'rows')))}"
     )
     if counts["dropped"]:
         reasons = ", ".join(f"{flag} {count:,}" for flag, count in found["reasons"].items())
