@@ -86,6 +86,17 @@ def session_faults(connection: Connection, run_id: str) -> dict[str, str | None]
     return {row[0]: row[1] for row in found}
 
 
+def cut_sessions(connection: Connection, run_id: str, reason: str) -> dict[str, dict[str, Any]]:
+    """session_id -> what is stored of every session whose end_reason begins with `reason`."""
+    query = """
+        select session_id, transcript_json, end_reason, prompt_tokens, completion_tokens, total_tokens
+        from sessions
+        where run_id = :run_id and fault = 'gateway' and substr(end_reason, 1, :size) = :reason
+    """
+    found = _rows(connection, query, run_id=run_id, size=len(reason), reason=reason)
+    return {row["session_id"]: row for row in found}
+
+
 def agents(connection: Connection, run_id: str) -> list[str]:
     """The agents of the run's sessions."""
     query = "select distinct agent from sessions where run_id = :run_id order by agent"

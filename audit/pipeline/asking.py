@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from audit.doors import store_live
 from audit.doors.waiting import Asked
+from audit.pipeline.budget import UsedUp
 from audit.pipeline.calls import Read, log_of, tokens_of
 from audit.pipeline.expected import ATTEMPTS
 from audit.pipeline.live import Live, gates_of
@@ -68,9 +69,9 @@ class Heard(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """One judged pair, with its new calls."""
+    """One judged pair, with its new calls; no verdict yet where the budget ended between them."""
 
-    update: store_live.JudgmentUpdate
+    update: store_live.JudgmentUpdate | None
     logs: list[JudgeLog]
 
 
@@ -112,11 +113,16 @@ class Asking:
         panel = self.gates[pair["gate"]]
         logs: list[JudgeLog] = []
         heard: list[list[Heard]] = []
-        for number, name in enumerate(panel.members):
-            if number == 1 and self._is_enough(pair, panel, heard[0]):
-                break
-            endpoint = self.live.endpoint(name)
-            heard.append([await self._order(pair, endpoint, order, logs) for order in ORDERS])
+        try:
+            for number, name in enumerate(panel.members):
+                if number == 1 and self._is_enough(pair, panel, heard[0]):
+                    break
+                endpoint = self.live.endpoint(name)
+                heard.append([await self._order(pair, endpoint, order, logs) for order in ORDERS])
+        except UsedUp:
+            if not logs:
+                raise
+            return Judged(None, logs)
         return Judged(_update(self.live.config, pair, panel, heard, logs), logs)
 
     def questions(self, pair: dict[str, Any]) -> list[Question]:
@@ -203,7 +209,7 @@ class Asking:
         self, pair: dict[str, Any], endpoint: Endpoint, order: Order, messages: list[Any], attempt: int
     ) -> tuple[Heard, JudgeLog]:
         seed = pair_seed(endpoint, pair)
-        reply = await self.live.models.chat(endpoint, messages, response_schema=PAIR_SCHEMA, seed=seed)
+        reply = await self.live.chat(endpoint, messages, response_schema=PAIR_SCHEMA, seed=seed)
         heard, read = read_verdict_in(reply, order)
         log = log_of(
             reply,

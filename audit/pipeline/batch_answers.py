@@ -9,9 +9,11 @@ from audit.doors.db import reading, writing
 from audit.doors.llm_answer import Answer
 from audit.doors.llm_batch_lines import is_passing, refused_part, reply_in
 from audit.pipeline.asking import read_verdict_in
+from audit.pipeline.budget import ROLES
 from audit.pipeline.calls import Read, log_of
 from audit.pipeline.live import Live
 from audit.verbs.pointwise import read_satisfaction
+from audit.verbs.spending import spent_by
 from audit.words.calls import Reply
 from audit.words.records import BatchLine, JudgeLog
 from audit.words.text import from_json
@@ -80,6 +82,8 @@ def take(live: Live, results: Sequence[Result]) -> Taken:
         for calls in logs + [[]] * (len(found.closed) - len(logs)):
             live.meter.count(calls)
             live.budget.count(calls)
+            for log in calls:
+                live.budget.spend(ROLES[log.role], spent_by(log, live.config))
     return taken
 
 

@@ -166,7 +166,8 @@ async def review(live: Live, goal: Wanted, sheet: Sheet | None) -> Wanted:
             if questions and sheet is not None:
                 _add_pair(asking, pair, questions, sheet)
             elif not questions and pair["judged_at"] is None:
-                settled.append((await asking.pair(pair)).update)
+                update = (await asking.pair(pair)).update
+                settled += [] if update is None else [update]
         with writing(live.engine) as connection:
             store_live.set_judgments(connection, settled)
         if sheet is not None:

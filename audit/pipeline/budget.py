@@ -1,8 +1,8 @@
 """Budget: what a run has used so far, what the units under way may still use, and whether one more fits.
 
-Counted are all calls of the run, also those of earlier commands on it. A unit (a session to simulate, a pair
-to judge) that has begun is brought to its end, so that no paid call is lost. So room is kept for those under
-way: for each as much as such units took so far.
+Counted are all calls of the run, also those of earlier commands on it. Room is kept for the units under way
+(a session to simulate, a pair to judge): for each as much as such units took so far. Where that was too
+little, no further call is made: what was asked is stored, and gone on with when there is a higher budget.
 """
 
 import asyncio
@@ -51,6 +51,10 @@ class _Limit(NamedTuple):
         )
 
 
+class UsedUp(Exception):
+    """Nothing is left for one more call: what is under way is stored as far as it came."""
+
+
 @dataclass(slots=True)
 class Budget:
     """The limits of a run against what it uses, with so many calls at once. `expected`: by stage."""
@@ -59,7 +63,8 @@ class Budget:
     expected: dict[str, Unit]
     concurrency: int
     used: dict[str, Spent] = field(default_factory=dict)
-    refusal: str | None = None
+    is_used_up: bool = False
+    _over: tuple[str, str] | None = None
     _stage: str = ""
     _under_way: int = 0
     _units: int = 0
@@ -76,19 +81,17 @@ class Budget:
         Where it may, room is kept for it; else `refusal` says why not.
         """
         while not self.fits():
-            if self.refusal is not None:
+            if self.is_used_up:
                 return False
             await self._one_done.wait()
         self._under_way += 1
         return True
 
     def fits(self) -> bool:
-        """Is there room for one more unit now? `refusal` is set where there will be none later either."""
-        limits = list(self._limits())
-        for limit in limits:
-            if limit.used >= limit.most:
-                self.refusal = str(limit)
-                return False
+        """Is there room for one more unit now? `is_used_up` is set where there will be none later either."""
+        limits = list(self._limits(_OF_STAGE[self._stage]))
+        if self._is_over(limits):
+            return False
         # Alone, a unit may begin as long as anything is left: else nothing ever could.
         if not limits or not self._under_way:
             return True
@@ -101,19 +104,37 @@ class Budget:
     def fits_beside(self, planned: Spent) -> bool:
         """Is there room for one more call, beside calls of this stage that are planned and not made?
 
-        The first always has it while anything is left. `refusal` is set where nothing is.
+        The first always has it while anything is left. `is_used_up` is set where nothing is.
         """
-        for limit in self._limits():
-            if limit.used >= limit.most:
-                self.refusal = str(limit)
-                return False
+        limits = list(self._limits(_OF_STAGE[self._stage]))
+        if self._is_over(limits):
+            return False
+        for limit in limits:
             more = planned.tokens if limit.what == "tokens" else planned.cost
             if limit.used + more >= limit.most:
                 return False
         return True
 
+    def refuse_call(self, role: str) -> None:
+        """Raises UsedUp where nothing is left for a call of a profile of this role."""
+        if self._is_over(list(self._limits((role,)))):
+            raise UsedUp
+
+    def spend(self, role: str, spent: Spent) -> None:
+        """A call of a profile of this role was made."""
+        for name in (_RUN, role):
+            self.used[name] = self.used.get(name, Spent()) + spent
+
+    def refusal(self) -> str | None:
+        """Which limit was reached, and how much the run has used by now; NULL where none was."""
+        if self._over is None:
+            return None
+        role, what = self._over
+        limits = self._limits((role,) if role else ())
+        return next(str(limit) for limit in limits if (limit.role, limit.what) == (role, what))
+
     def count(self, logs: Sequence[JudgeLog]) -> None:
-        """One unit is done, with these calls."""
+        """One unit is done, with these calls: so much takes such a unit."""
         self._one_done.set()
         self._one_done = asyncio.Event()
         self._under_way = max(0, self._under_way - 1)
@@ -121,7 +142,6 @@ class Budget:
         for log in logs:
             spent = spent_by(log, self.config)
             for role in (_RUN, ROLES[log.role]):
-                self.used[role] = self.used.get(role, Spent()) + spent
                 self._of_units[role] = self._of_units.get(role, Spent()) + spent
 
     def count_before(self, used: Iterable[dict[str, Any]]) -> None:
@@ -136,17 +156,22 @@ class Budget:
                 row["guessed"],
                 int(price is None),
             )
-            for role in (_RUN, ROLES[row["role"]]):
-                self.used[role] = self.used.get(role, Spent()) + spent
+            self.spend(ROLES[row["role"]], spent)
 
     def total(self) -> Spent:
         """All that the run has used."""
         return self.used.get(_RUN, Spent())
 
-    def _limits(self) -> Iterator[_Limit]:
-        """All that hold for this stage."""
+    def _is_over(self, limits: Sequence[_Limit]) -> bool:
+        reached = next((limit for limit in limits if limit.used >= limit.most), None)
+        if reached is not None and not self.is_used_up:
+            self.is_used_up, self._over = True, (reached.role, reached.what)
+        return reached is not None
+
+    def _limits(self, of_roles: Sequence[str]) -> Iterator[_Limit]:
+        """All that hold for calls of these roles."""
         budget = self.config.budget
-        roles = [role for role in _OF_STAGE[self._stage] if role in budget.roles]
+        roles = [role for role in of_roles if role in budget.roles]
         for role, allowance in [(_RUN, budget), *((role, budget.roles[role]) for role in roles)]:
             used, units = self.used.get(role, Spent()), self._of_units.get(role, Spent())
             done = max(self._units, 1)

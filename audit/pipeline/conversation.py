@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from audit.doors.prompts import Prompt
 from audit.doors.world import Overrun
 from audit.doors.world_sql import named
+from audit.pipeline.budget import UsedUp
 from audit.pipeline.calls import Read, log_of
 from audit.verbs.user_turn import UserTurn, read_user_turn
 from audit.verbs.verdict_text import without_thinking
@@ -20,6 +21,7 @@ from audit.words.tasks import Task
 GREETING = {"en": "Hello, how can I help you?", "zh": "您好，请问您需要什么？"}
 TOOL_ROUNDS = 12
 TOOL_ERROR = "tool_error"
+CUT = "budget_"  # begins the end_reason of a session that is gone on with
 
 
 class Chat(Protocol):
@@ -72,21 +74,41 @@ class Conversation:
     fault: str | None = None
     error: str | None = None
     call_ids: set[str] = field(default_factory=set)
+    pending: str | None = None  # the user has ended it, and the agent has its turn to act
+
+    async def go_on_from(self, messages: list[Message], end_reason: str) -> None:
+        """Take up a session that was cut: what was said is said, what was done is done again in the world."""
+        self.messages = messages
+        self.pending = end_reason.removeprefix(CUT) or None
+        for message in messages:
+            for call in message.get("tool_calls") or ():
+                self.call_ids.add(call["id"])
+                function = call["function"]
+                await asyncio.to_thread(self.world.call, function["name"], function["arguments"])
 
     async def hold(self) -> None:
         """Turn by turn, until the user ends it, someone breaks, or the turns are used up."""
-        for _ in range(self.parts.task.max_turns or self.parts.max_turns):
+        if self.messages and self.messages[-1]["role"] != "assistant":
+            if not await self._agent_acts():
+                return
+            if self.pending is not None:
+                self.end_reason = self.pending
+                return
+        turns = sum(message["role"] == "user" for message in self.messages)
+        for _ in range(turns, self.parts.task.max_turns or self.parts.max_turns):
             turn = await self._user_speaks()
             if turn is None:
                 return
+            if turn.ended:
+                _, blocked = self._endings()
+                self.pending = "user_blocked" if turn.ended == blocked else "user_stop"
             if turn.text:
                 self.messages.append({"role": "user", "content": turn.text})
                 # Words before a stop token still reach the agent, and it may act on them.
                 if not await self._agent_acts():
                     return
-            if turn.ended:
-                _, blocked = self._endings()
-                self.end_reason = "user_blocked" if turn.ended == blocked else "user_stop"
+            if self.pending is not None:
+                self.end_reason = self.pending
                 return
 
     async def _user_speaks(self) -> UserTurn | None:
@@ -169,7 +191,11 @@ class Conversation:
     ) -> Reply | None:
         """One call, logged; NULL where it failed, which is the gateway's fault and ends the session."""
         seed = None if endpoint.seed is None else endpoint.seed + self.parts.trial
-        reply = await self.models.chat(endpoint, messages, tools=tools, seed=seed)
+        try:
+            reply = await self.models.chat(endpoint, messages, tools=tools, seed=seed)
+        except UsedUp:
+            self.end(CUT + (self.pending or ""), "gateway", "the budget was used up before it was over")
+            return None
         self.logs.append(
             log_of(
                 reply,

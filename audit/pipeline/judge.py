@@ -29,7 +29,7 @@ async def _judge_pairs(live: Live) -> None:
     def keep(judged: list[Judged]) -> None:
         with writing(live.engine) as connection:
             store.add_logs(connection, [log for one in judged for log in one.logs])
-            store_live.set_judgments(connection, [one.update for one in judged])
+            store_live.set_judgments(connection, [one.update for one in judged if one.update is not None])
         for one in judged:
             live.meter.count(one.logs)
 

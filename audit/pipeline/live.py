@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 from urllib.parse import parse_qsl, urlsplit
@@ -13,13 +13,14 @@ from audit.doors.llm import Models
 from audit.doors.llm_secrets import Secrets
 from audit.doors.llm_url import keys_of_query, shown_url
 from audit.doors.prompts import Prompt, prompt
-from audit.pipeline.budget import Budget
+from audit.pipeline.budget import Budget, UsedUp
 from audit.pipeline.work import Work
 from audit.verbs.gaps import GAUGE, SCORES, BucketSet, buckets_from_text
 from audit.verbs.isolation import self_names
 from audit.verbs.render import Hidden
 from audit.verbs.shorten import Shortened, shorten
-from audit.verbs.spending import Spent
+from audit.verbs.spending import Spent, spent_on
+from audit.words.calls import Message, Reply
 from audit.words.config import Config, Panel, Profile
 from audit.words.errors import BadRequest
 from audit.words.keys import keys_in, without_keys
@@ -120,6 +121,13 @@ class Live:
         """The endpoint of a profile."""
         return endpoint_of(self.config.profile(name))
 
+    async def chat(self, endpoint: Endpoint, messages: Sequence[Message], **more: Any) -> Reply:
+        """Ask a model, and count what that took. Raises UsedUp where the budget leaves no call."""
+        self.budget.refuse_call(endpoint.role)
+        reply = await self.models.chat(endpoint, messages, **more)
+        self.budget.spend(endpoint.role, spent_on(reply, endpoint.name, self.config))
+        return reply
+
     def prompt(self, name: str) -> Prompt:
         """A template in the run's language."""
         return prompt(name, self.config.language)
@@ -160,8 +168,11 @@ class Live:
     ) -> Work[Item, Done]:
         """Many units at once; what one used is counted against the budget as soon as it is done."""
 
-        async def unit(item: Item) -> Done:
-            done = await do(item)
+        async def unit(item: Item) -> Done | None:
+            try:
+                done = await do(item)
+            except UsedUp:
+                return None
             self.budget.count(done.logs)
             return done
 

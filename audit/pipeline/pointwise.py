@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from audit.doors.prompts import Prompt
+from audit.pipeline.budget import UsedUp
 from audit.pipeline.calls import Read, log_of
 from audit.pipeline.expected import ATTEMPTS
 from audit.pipeline.live import Live
@@ -39,8 +40,14 @@ async def ask_pointwise(
     endpoint = live.endpoint(live.config.judges[0].members[0])
     messages = pointwise_messages(prompt, session, rendered, **values)
     logs: list[JudgeLog] = []
+    found: Answered | None = None
     while True:
-        reply = await live.models.chat(endpoint, messages, response_schema=schema, seed=endpoint.seed)
+        try:
+            reply = await live.chat(endpoint, messages, response_schema=schema, seed=endpoint.seed)
+        except UsedUp:
+            if found is None:
+                raise
+            return found, logs
         found = read(reply.content, reply.status == "truncated")
         status = "error" if reply.status == "error" else found.status
         logs.append(

@@ -154,10 +154,10 @@ async def _stages(
             if "verify" in order.stages:
                 await verify(live)
         except Stopped:
-            meter.over_budget = None if meter.stopped_by else budget.refusal
             return False
         finally:
             meter.used = budget.total()
+            meter.over_budget = None if meter.stopped_by else budget.refusal()
     if "score" in order.stages:
         score_run(engine, found.run_id)
     return True

@@ -2,16 +2,18 @@
 
 import asyncio
 import hashlib
+import json
 from collections.abc import Iterator
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from audit.doors import store, store_live, waiting
 from audit.doors.db import reading, writing
 from audit.doors.world import World
 from audit.doors.world_sql import named
+from audit.pipeline.budget import UsedUp
 from audit.pipeline.calls import tokens_of
-from audit.pipeline.conversation import TOOL_ERROR, Conversation, Parts
+from audit.pipeline.conversation import CUT, TOOL_ERROR, Conversation, Parts
 from audit.pipeline.live import Live
 from audit.pipeline.sampled import PairPlan, Place, planned_sessions
 from audit.words import clock
@@ -54,6 +56,7 @@ async def simulate(live: Live) -> None:
     again = {"gateway", "simulator", TOOL_ERROR} if live.retry_errors else {"gateway"}
     with reading(live.engine) as connection:
         stored = waiting.session_faults(connection, live.run.run_id)
+        cut = waiting.cut_sessions(connection, live.run.run_id, CUT)
 
     def due() -> Iterator[Planned]:
         """Made one by one: there may be millions."""
@@ -72,7 +75,7 @@ async def simulate(live: Live) -> None:
             live.meter.count(one.logs)
 
     async def hold(item: Planned) -> Held:
-        return await _hold(live, item)
+        return await _hold(live, item, cut.get(session_id_of(live, item)))
 
     await live.work(hold, keep).through(due())
 
@@ -93,7 +96,8 @@ def session_id_of(live: Live, item: Planned) -> str:
     return f"{live.id_tail()}-s{digest.hexdigest()}"
 
 
-async def _hold(live: Live, item: Planned) -> Held:
+async def _hold(live: Live, item: Planned, earlier: dict[str, Any] | None) -> Held:
+    """Hold one session, or what is left of one that was cut. Raises UsedUp where not one call was left."""
     config = live.config
     session_id = session_id_of(live, item)
     parts = Parts(
@@ -111,10 +115,25 @@ async def _hold(live: Live, item: Planned) -> Held:
     )
     world = await asyncio.to_thread(World, item.task)
     with world:
-        conversation = Conversation(parts, live.models, world)
+        conversation = Conversation(parts, live, world)
+        if earlier is not None:
+            await conversation.go_on_from(json.loads(earlier["transcript_json"]), earlier["end_reason"])
         await conversation.hold()
+        if conversation.end_reason.startswith(CUT) and not conversation.logs:
+            raise UsedUp
         state_json = None if conversation.end_reason == TOOL_ERROR else _state_left(conversation, world)
-    return Held(_session(live, item, session_id, conversation, state_json), conversation.logs)
+    return Held(_session(live, item, session_id, conversation, state_json, earlier), conversation.logs)
+
+
+def _tokens(logs: list[JudgeLog], earlier: dict[str, Any] | None) -> list[int | None]:
+    """What the agent's calls took, those of the session's first part included; NULL where it is not known."""
+    names = ("prompt_tokens", "completion_tokens", "total_tokens")
+    parts = [tokens_of(logs)] if logs else []
+    if earlier is not None and '"role":"assistant"' in earlier["transcript_json"]:
+        parts.append((earlier[names[0]], earlier[names[1]], earlier[names[2]]))
+    sums = ([part[place] for part in parts] for place in range(len(names)))
+    return [sum(known) if (known := [n for n in told if n is not None]) and len(known) == len(told) else None
+            for told in sums]  # fmt: skip
 
 
 def _state_left(held: Conversation, world: World) -> str | None:
@@ -127,10 +146,15 @@ def _state_left(held: Conversation, world: World) -> str | None:
 
 
 def _session(
-    live: Live, item: Planned, session_id: str, held: Conversation, state_json: str | None
+    live: Live,
+    item: Planned,
+    session_id: str,
+    held: Conversation,
+    state_json: str | None,
+    earlier: dict[str, Any] | None,
 ) -> Session:
     agent_logs = [log for log in held.logs if log.role == "agent"]
-    tokens = tokens_of(agent_logs)
+    tokens = _tokens(agent_logs, earlier)
     task = item.task
     now = clock.now()
     return Session(

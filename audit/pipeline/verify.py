@@ -12,6 +12,7 @@ from audit.doors import store, store_live, waiting
 from audit.doors.db import reading, writing
 from audit.doors.world import FinalWorld, WorldError
 from audit.doors.world_sql import named
+from audit.pipeline.budget import UsedUp
 from audit.pipeline.live import Live
 from audit.pipeline.pointwise import ask_pointwise
 from audit.verbs.pointwise import read_criterion
@@ -98,6 +99,10 @@ class Checking:
             answers = await self._ask(session, task, logs)
             # In a thread: a check may be a function that takes its time.
             verified = await asyncio.to_thread(self._check, session, task, answers)
+        except UsedUp:
+            if not logs:
+                raise
+            return Checked(None, logs)
         except Exception as error:  # whatever one session holds, the others are checked all the same
             why = str(error) if isinstance(error, AuditError) else named(error)
             self.live.meter.note(f"session {session['session_id']} cannot be checked: {why}")

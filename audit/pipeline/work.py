@@ -19,14 +19,14 @@ class Stopped(Exception):
 
 
 class Work(Generic[Item, Result]):
-    """`do` turns an item into a result, `store` writes results.
+    """`do` turns an item into a result, or NULL where it had to stop; `store` writes results.
 
     `may_go_on` is asked before each item, and may wait.
     """
 
     def __init__(
         self,
-        do: Callable[[Item], Awaitable[Result]],
+        do: Callable[[Item], Awaitable[Result | None]],
         store: Callable[[list[Result]], None],
         *,
         concurrency: int,
@@ -61,7 +61,11 @@ class Work(Generic[Item, Result]):
             if not await self.may_go_on():
                 self.is_stopped = True
                 return
-            await done.put(await self.do(item))
+            result = await self.do(item)
+            if result is None:
+                self.is_stopped = True
+                return
+            await done.put(result)
 
     async def _write(self, done: asyncio.Queue[Result | None]) -> None:
         loop = asyncio.get_running_loop()

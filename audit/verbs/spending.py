@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from audit.words.calls import Reply, Usage
 from audit.words.config import Config
 from audit.words.records import JudgeLog
+from audit.words.text import as_json
 
 CHARS_A_TOKEN = 4
 
@@ -47,28 +49,43 @@ class Call(Protocol):
     def total_tokens(self) -> int | None: ...
 
 
-def cost_of(log: Call, config: Config) -> float | None:
+def cost_of(log: JudgeLog, config: Config) -> float | None:
     """USD of a call; NULL where its tokens or its model's price are not known.
 
     A failed call whose tokens nobody told costs nothing.
     """
-    price = config.price_of(log.profile or "")
-    if price is None:
-        return None
-    if log.parse_status == "error" and log.total_tokens is None:
-        return 0.0
-    if log.prompt_tokens is None or log.completion_tokens is None:
-        return None
-    return (log.prompt_tokens * price.prompt + log.completion_tokens * price.completion) / 1e6
+    usage = Usage(log.prompt_tokens, log.completion_tokens, None, log.total_tokens)
+    return _cost(config, log.profile or "", usage, is_error=log.parse_status == "error")
 
 
 def spent_by(log: JudgeLog, config: Config) -> Spent:
     """What a call used. Tokens that no gateway told are guessed; a failed call without any counts nothing."""
-    cost = cost_of(log, config)
-    unpriced = int(cost is None)
-    if log.total_tokens is not None:
-        return Spent(log.total_tokens, cost or 0.0, 0, unpriced)
-    if log.parse_status == "error":
-        return Spent()
+    usage = Usage(log.prompt_tokens, log.completion_tokens, None, log.total_tokens)
     chars = len(log.request_json or "") + len(log.raw_output or "")
-    return Spent(chars // CHARS_A_TOKEN, cost or 0.0, 1, unpriced)
+    return _spent(config, log.profile or "", usage, chars, is_error=log.parse_status == "error")
+
+
+def spent_on(reply: Reply, profile: str, config: Config) -> Spent:
+    """The same of a call that a profile's model has just answered."""
+    unknown = reply.usage.total_tokens is None and reply.status != "error"
+    chars = len(as_json(reply.request)) + len(reply.content or "") if unknown else 0
+    return _spent(config, profile, reply.usage, chars, is_error=reply.status == "error")
+
+
+def _spent(config: Config, profile: str, usage: Usage, chars: int, *, is_error: bool) -> Spent:
+    cost = _cost(config, profile, usage, is_error=is_error)
+    unpriced = int(cost is None)
+    if usage.total_tokens is not None:
+        return Spent(usage.total_tokens, cost or 0.0, 0, unpriced)
+    return Spent() if is_error else Spent(chars // CHARS_A_TOKEN, cost or 0.0, 1, unpriced)
+
+
+def _cost(config: Config, profile: str, usage: Usage, *, is_error: bool) -> float | None:
+    price = config.price_of(profile)
+    if price is None:
+        return None
+    if is_error and usage.total_tokens is None:
+        return 0.0
+    if usage.prompt_tokens is None or usage.completion_tokens is None:
+        return None
+    return (usage.prompt_tokens * price.prompt + usage.completion_tokens * price.completion) / 1e6

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from live_rows import rows
+from live_rows import final_rows, rows
 from server import ChatServer, Say
 
 from audit.offline.serve import serve
@@ -51,17 +51,56 @@ def test_judge_when_its_budget_ends_with_many_at_once_then_no_more_than_the_call
     file = tmp_path / "audit.db"
     most = 61 * tokens
     config = small(trials=8, budget={"roles": {"llm_judge": {"max_tokens": most}}})
-    behind(config, gateway(answer))
+    server = gateway(answer)
+    behind(config, server)
     did = here("--json", "run", "-c", config, "-j", "64")
     assert did.code == 4, did.stderr
+    over = used(file) - most
     assert most <= used(file) + 2 * tokens  # no room was left for one more pair
-    assert used(file) - most <= 64 * tokens
+    assert over <= 64 * tokens
     assert f"the budget of role llm_judge of {most:,} tokens is used up ({used(file):,} used" in did.stderr
-    # Stored is each call that was made, and each pair that was begun has both its orders.
+    # Stored is each call that was made; a pair of which one order was asked is asked the other one later.
+    assert here("run", "-c", behind(small(trials=8), server), "-j", "64").code == 0
     calls = "select count(*) from judge_logs where role = 'judge' group by pair_id"
     assert {count for (count,) in rows(file, calls)} == {2}
     if tokens == 40:
-        assert used(file) - most <= 2 * tokens  # what was expected is more: pairs began one by one
+        assert over <= 2 * tokens  # what was expected is more: pairs began one by one
+
+
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_simulation_when_its_budget_ends_in_sessions_then_they_are_gone_on_with_and_no_call_is_made_twice(
+    concurrency: int,
+    here: Any,
+    small: Callable[..., Path],
+    gateway: Callable[..., ChatServer],
+    tmp_path: Path,
+) -> None:
+    """Calls of the agents take a hundred times of what was expected: so sessions are cut, again and again."""
+
+    def answer(body: dict[str, Any]) -> Say:
+        said = serve(body)
+        said["usage"] = {"prompt_tokens": 39_990, "completion_tokens": 10, "total_tokens": 40_000}
+        return Say(body=said)
+
+    file = tmp_path / "audit.db"
+    server = gateway(answer)
+    config = behind(small(), server, role="agent")
+    assert here("run", "-c", config, db=f"sqlite:///{tmp_path}/whole.db").code == 0
+    most = cuts = 0
+    while True:
+        most += 410_000
+        did = here("--json", "run", "-c", config, "-j", str(concurrency), "--max-tokens", str(most))
+        if did.code == 0:
+            break
+        assert did.code == 4, did.stderr
+        of_run = used(file, "('agent', 'user_simulator', 'judge', 'satisfaction')")
+        assert most <= of_run <= most + concurrency * 40_000
+        assert f"({of_run:,} used by this run)" in did.stderr
+        cuts += len(rows(file, "select 1 from sessions where end_reason like 'budget_%'"))
+    assert cuts > 3
+    assert final_rows(file) == final_rows(tmp_path / "whole.db")
+    calls = "select role, count(*) from judge_logs group by role order by role"
+    assert rows(file, calls) == rows(tmp_path / "whole.db", calls)
 
 
 def test_run_when_a_price_is_unknown_then_it_is_refused_before_anything_is_asked_or_goes_on_where_allowed(
@@ -198,10 +237,11 @@ def test_room_when_units_begin_and_end_in_any_order_then_it_is_kept_for_those_un
             under_way += fits
         elif begins:
             assert not asyncio.run(budget.has_room())
-            assert str(most) in (budget.refusal or "").replace(",", "")
+            assert str(most) in (budget.refusal() or "").replace(",", "")
         elif under_way:
             under_way -= 1
             done.append(tokens)
+            budget.spend("llm_judge", Spent(tokens))
             budget.count([call(tokens)])
     assert budget.total().tokens == sum(done)
 
