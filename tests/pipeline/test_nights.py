@@ -109,6 +109,14 @@ def test_then_when_a_step_is_none_then_nothing_is_begun(
     assert not (tmp_path / "audit.db").exists()
 
 
+def test_then_when_the_config_has_no_thresholds_then_a_gate_is_refused_before_anything_is_asked(
+    here: Any, small: Callable[..., Path], tmp_path: Path
+) -> None:
+    did = here("run", "-c", small(), "--then", "gate")
+    assert (did.code, did.stderr.startswith("error: --then gate: the config has no thresholds")) == (1, True)
+    assert not (tmp_path / "audit.db").exists()
+
+
 def test_then_when_the_run_is_not_complete_then_nothing_follows(
     here: Any, small: Callable[..., Path], tmp_path: Path
 ) -> None:

@@ -79,6 +79,7 @@ def set_up(
 
     def write(kind: str, **changes: Any) -> ChatServer:
         server = gateway(answers(kind))
+        changes |= {"gate": {"error_calls": {"max": 0.5}}}
         path = small(agents=["agent-95", "agent-50"], **changes)
         config = yaml.safe_load(path.read_text(encoding="utf-8"))
         for profile in config["profiles"]:

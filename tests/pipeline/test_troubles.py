@@ -137,14 +137,24 @@ def test_check_when_it_prints_then_nothing_gets_among_the_results(
     assert "hello" in ran.stderr
 
 
+@pytest.mark.parametrize("in_background", [False, True])
 def test_run_when_terminated_then_it_stops_as_if_interrupted_and_is_gone_on_with(
-    small: Callable[..., Path], gateway: Callable[..., ChatServer], cli: Callable[..., Any], tmp_path: Path
+    in_background: bool,
+    small: Callable[..., Path],
+    gateway: Callable[..., ChatServer],
+    cli: Callable[..., Any],
+    tmp_path: Path,
 ) -> None:
     server = gateway(lambda body: Say(body=serve(body), delay=0.02))
     config = small(server)
     command = [sys.executable, "-m", "audit", "run", "-c", str(config), "-j", "2"]
     env = {**os.environ, "REWARD_AUDIT_DB": f"sqlite:///{tmp_path}/audit.db"}
+    # A shell starts what it runs with `&` so that it passes Ctrl-C over.
+    before = (
+        signal.signal(signal.SIGINT, signal.SIG_IGN) if in_background else signal.getsignal(signal.SIGINT)
+    )
     process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    signal.signal(signal.SIGINT, before)
     while process.poll() is None and server.requests < 20:
         time.sleep(0.01)
     process.send_signal(signal.SIGTERM)

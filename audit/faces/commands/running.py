@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from audit.faces.cli import DEFAULT_CONFIG, Settings, settings_of, shared_options
-from audit.words.errors import EXIT_GATE, EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK
+from audit.words.errors import EXIT_GATE, EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, BadRequest
 
 if TYPE_CHECKING:
     from audit.faces.following import Step
@@ -189,6 +189,10 @@ def _run_stages(settings: Settings, stages: tuple[str, ...], options: dict[str, 
 
     config = _config(settings, options, judges_only=stages == ("judge",))
     refuse_keys(config, options["name"])
+    if any(step.name == "gate" for step in told.steps) and not config.gate:
+        raise BadRequest(
+            "--then gate: the config has no thresholds: write some under `gate:`, or leave it out"
+        )
     order = Order(
         config=config,
         stages=stages,
@@ -229,11 +233,17 @@ def _run_stages(settings: Settings, stages: tuple[str, ...], options: dict[str, 
         engine.dispose()
 
 
+def _interrupt(*_: object) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what it runs with `&`
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.raise_signal(signal.SIGINT)
+
+
 @contextmanager
 def _terminated_like_interrupted() -> Iterator[None]:
     """SIGTERM, as a scheduler sends it, ends a run as Ctrl-C does: what is done is stored first."""
     before = signal.getsignal(signal.SIGTERM)
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    signal.signal(signal.SIGTERM, _interrupt)
     try:
         yield
     finally:
