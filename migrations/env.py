@@ -4,8 +4,10 @@ So a changed view needs no revision, and no table is ever changed under a view. 
 in the same database are put back as they were.
 """
 
+import re
+
 from alembic import context
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, inspect, text
 
 from audit.doors.shipped import view_texts, views_digest
 from audit.words.schema import metadata
@@ -29,9 +31,15 @@ def drop_views(connection: Connection) -> list[str]:
 
 
 def create_views(connection: Connection, others: list[str]) -> None:
-    """Create every view from its file, note which wording they have, then put the others back."""
+    """Create every view from its file, note which wording they have, then put the others back.
+
+    An older revision lacks tables; the views of those are not made.
+    """
+    there = set(inspect(connection).get_table_names())
+    missing = set(metadata.tables) - there
     for name, body in view_texts().items():
-        connection.execute(text(f"create view {name} as\n{body}"))
+        if missing.isdisjoint(re.findall(r"\w+", body)):
+            connection.execute(text(f"create view {name} as\n{body}"))
     connection.execute(text("delete from view_digest"))
     connection.execute(text("insert into view_digest (digest) values (:digest)"), {"digest": views_digest()})
     for statement in others:

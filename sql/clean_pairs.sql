@@ -6,10 +6,25 @@
 -- read the pairs of all runs to find those of one.
 with
 last_labels as (
-    -- an annotator's newest word counts
-    select max(label_id) as label_id
+    -- an annotator's newest word counts, and says nothing where they cannot tell
+    select
+        label_id,
+        row_number() over (
+            partition by annotator, kind, pair_id, session_id
+            order by created_at desc, label_id desc
+        ) as nth
     from human_labels
-    group by annotator, kind, pair_id, session_id
+),
+failed_sessions as (
+    -- most people say so. Where a rule says otherwise they are denied_sessions as well
+    select human_labels.session_id
+    from last_labels
+    inner join human_labels on human_labels.label_id = last_labels.label_id
+    where last_labels.nth = 1
+        and human_labels.kind = 'success'
+        and lower(human_labels.value) not in ('cannot tell', 'withdrawn')
+    group by human_labels.session_id
+    having 2 * count(*) filter (where lower(human_labels.value) in ('1', 'true', 'yes')) < count(*)
 ),
 denied_pairs as (
     -- of a correct pair the judge's side is the verifier's too
@@ -17,7 +32,9 @@ denied_pairs as (
     from last_labels
     inner join human_labels on human_labels.label_id = last_labels.label_id
     inner join audit_pairs on audit_pairs.pair_id = human_labels.pair_id
-    where human_labels.kind = 'preference'
+    where last_labels.nth = 1
+        and human_labels.kind = 'preference'
+        and lower(human_labels.value) not in ('cannot tell', 'withdrawn')
         and lower(human_labels.value) <> lower(audit_pairs.judge_pref)
 ),
 denied_sessions as (
@@ -25,7 +42,9 @@ denied_sessions as (
     from last_labels
     inner join human_labels on human_labels.label_id = last_labels.label_id
     inner join sessions on sessions.session_id = human_labels.session_id
-    where human_labels.kind = 'success'
+    where last_labels.nth = 1
+        and human_labels.kind = 'success'
+        and lower(human_labels.value) not in ('cannot tell', 'withdrawn')
         and case when lower(human_labels.value) in ('1', 'true', 'yes') then 1 else 0 end <> sessions.success
 )
 select
@@ -51,7 +70,10 @@ select
     gap_bucket
 from audit_pairs
 where outcome = 'correct'
-    and (success_a = 0 and success_b = 0) is not true
+    and (
+        (success_a = 0 or session_a in (select failed_sessions.session_id from failed_sessions))
+        and (success_b = 0 or session_b in (select failed_sessions.session_id from failed_sessions))
+    ) is not true
     and not exists (
         select 1
         from sessions

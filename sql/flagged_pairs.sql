@@ -1,10 +1,44 @@
 -- One row per pair and flag: why a pair should not be trusted as it stands. A clean pair has no row.
 with
 last_labels as (
-    -- an annotator's newest word counts
-    select max(label_id) as label_id
+    -- an annotator's newest word counts, and says nothing where they cannot tell
+    select
+        label_id,
+        row_number() over (
+            partition by annotator, kind, pair_id, session_id
+            order by created_at desc, label_id desc
+        ) as nth
     from human_labels
-    group by annotator, kind, pair_id, session_id
+),
+said_successes as (
+    -- what most people say of a session
+    select
+        human_labels.session_id,
+        case
+            when 2 * count(*) filter (where lower(human_labels.value) in ('1', 'true', 'yes')) > count(*) then 1
+            when 2 * count(*) filter (where lower(human_labels.value) in ('1', 'true', 'yes')) < count(*) then 0
+        end as success
+    from last_labels
+    inner join human_labels on human_labels.label_id = last_labels.label_id
+    where last_labels.nth = 1
+        and human_labels.kind = 'success'
+        and lower(human_labels.value) not in ('cannot tell', 'withdrawn')
+    group by human_labels.session_id
+),
+failed_sessions as (
+    -- people outrank external and model labels, and a rule outranks them
+    select said_successes.session_id
+    from said_successes
+    inner join sessions on sessions.session_id = said_successes.session_id
+    where said_successes.success = 0
+        and (coalesce(sessions.label_source, '') <> 'rule' or sessions.success is null)
+),
+succeeded_sessions as (
+    select said_successes.session_id
+    from said_successes
+    inner join sessions on sessions.session_id = said_successes.session_id
+    where said_successes.success = 1
+        and (coalesce(sessions.label_source, '') <> 'rule' or sessions.success is null)
 ),
 denied_pairs as (
     -- someone prefers another side than the verifier's, or than the judge's where no verifier tells them apart
@@ -12,7 +46,9 @@ denied_pairs as (
     from last_labels
     inner join human_labels on human_labels.label_id = last_labels.label_id
     inner join audit_pairs on audit_pairs.pair_id = human_labels.pair_id
-    where human_labels.kind = 'preference'
+    where last_labels.nth = 1
+        and human_labels.kind = 'preference'
+        and lower(human_labels.value) not in ('cannot tell', 'withdrawn')
         and lower(human_labels.value) <> lower(
             case
                 when audit_pairs.reward_a - audit_pairs.reward_b > 1e-9 then 'A'
@@ -27,7 +63,9 @@ denied_sessions as (
     from last_labels
     inner join human_labels on human_labels.label_id = last_labels.label_id
     inner join sessions on sessions.session_id = human_labels.session_id
-    where human_labels.kind = 'success'
+    where last_labels.nth = 1
+        and human_labels.kind = 'success'
+        and lower(human_labels.value) not in ('cannot tell', 'withdrawn')
         and case when lower(human_labels.value) in ('1', 'true', 'yes') then 1 else 0 end <> sessions.success
 ),
 flags as (
@@ -37,7 +75,10 @@ flags as (
     union all
     select run_id, pair_id, 'both_failed' as flag
     from audit_pairs
-    where success_a = 0 and success_b = 0
+    where (success_a = 0 or session_a in (select failed_sessions.session_id from failed_sessions))
+        and (success_b = 0 or session_b in (select failed_sessions.session_id from failed_sessions))
+        and coalesce(session_a, '') not in (select succeeded_sessions.session_id from succeeded_sessions)
+        and coalesce(session_b, '') not in (select succeeded_sessions.session_id from succeeded_sessions)
     union all
     select audit_pairs.run_id, audit_pairs.pair_id, 'near_tie' as flag
     from audit_pairs

@@ -1,5 +1,6 @@
 -- One row per run and satisfaction cut: how many of the sessions at or above the cut failed all the same.
--- Counted are sessions with both a satisfaction and a verified success. A cut without such a session has NULL rates.
+-- Counted are sessions with both a satisfaction and a success: by rule, else what most people say, else as given.
+-- A cut without such a session has NULL rates.
 -- relative_risk = P(failed, satisfied) / P(failed, not satisfied). j = P(satisfied, success) - P(satisfied, failed).
 with
 cuts as (
@@ -15,21 +16,51 @@ cuts as (
     union all
     select cast(1 as double precision)
 ),
-counts as (
+last_labels as (
+    -- an annotator's newest word counts
+    select
+        session_id,
+        lower(value) as value,
+        row_number() over (partition by annotator, session_id order by created_at desc, label_id desc) as nth
+    from human_labels
+    where kind = 'success'
+),
+said as (
+    select
+        session_id,
+        case
+            when 2 * count(*) filter (where value in ('1', 'true', 'yes')) > count(*) then 1
+            when 2 * count(*) filter (where value in ('1', 'true', 'yes')) < count(*) then 0
+        end as success
+    from last_labels
+    where nth = 1
+        and value not in ('cannot tell', 'withdrawn')
+    group by session_id
+),
+known as (
     select
         sessions.run_id,
+        sessions.satisfaction,
+        case
+            when sessions.label_source = 'rule' then coalesce(sessions.success, said.success)
+            else coalesce(said.success, sessions.success)
+        end as success
+    from sessions
+    left join said on said.session_id = sessions.session_id
+    where sessions.satisfaction is not null
+),
+counts as (
+    select
+        known.run_id,
         cuts.cut,
         count(*) as sessions,
-        count(*) filter (where sessions.success = 0) as failed,
-        count(*) filter (where sessions.satisfaction >= cuts.cut - 1e-9) as satisfied,
-        count(*) filter (
-            where sessions.satisfaction >= cuts.cut - 1e-9 and sessions.success = 0
-        ) as satisfied_failed
-    from sessions
+        count(*) filter (where known.success = 0) as failed,
+        count(*) filter (where known.satisfaction >= cuts.cut - 1e-9) as satisfied,
+        count(*) filter (where known.satisfaction >= cuts.cut - 1e-9 and known.success = 0) as satisfied_failed
+    from known
     cross join cuts
-    where sessions.satisfaction is not null
-        and sessions.success is not null
-    group by sessions.run_id, cuts.cut
+    where known.success is not null
+    group by known.run_id, cuts.cut
 )
 select
     run_id,

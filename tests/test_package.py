@@ -43,13 +43,21 @@ def test_wheel_when_opened_then_what_the_program_needs_is_inside_and_no_test(whe
     }
     assert {"audit/shipped/migrations/env.py", "audit/shipped/data/judged_pairs.jsonl"} < needed
     assert needed <= names
-    # Prompts and the page's templates too.
+    # Prompts too, and templates, scripts and styles of the pages.
     held = {
         path.relative_to(CHECKOUT).as_posix()
         for path in (CHECKOUT / "audit").rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert {"audit/faces/page.py", "audit/faces/page_templates/page.html.jinja"} < held
+    assert {
+        "audit/faces/page.py",
+        "audit/faces/page_templates/page.html.jinja",
+        "audit/faces/browse_files/browse.yaml",
+        "audit/faces/browse_files/static/browse.css",
+        "audit/faces/browse_files/templates/row.html",
+        "audit/faces/review_files/static/review.js",
+        "audit/faces/review_files/templates/item.html.jinja",
+    } < held
     assert held <= names
     assert {name.split("/")[0] for name in names} == {"audit", "reward_audit-0.1.0.dist-info"}
 

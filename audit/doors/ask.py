@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
+from audit.doors.ask_review import BEST_SUCCESS, SAID_SUCCESS
 from audit.words.errors import BadRequest
 from audit.words.records import Pair, Run, Session
 from audit.words.text import from_stored
@@ -295,14 +296,18 @@ def task_sums(
     connection: Connection, run_id: str, success_at: float
 ) -> Iterator[tuple[str, str | None, str | None, int, int, float | None, int, int]]:
     """Per agent and task, an agent's tasks together: (agent, task_id, task_fingerprint, sessions, of
-    known reward, their sum, of known success, successes). Where success was not stored the reward tells it.
+    known reward, their sum, of known success, successes). Where no success is known the reward tells it; what
+    people say counts, but where a rule says it.
     """
     yield from _tuples(
         connection,
+        f"with {SAID_SUCCESS} "  # noqa: S608 - our own text
         "select agent, task_id, task_fingerprint, count(*), count(reward), sum(reward), "
         "count(coalesce(success, reward)), "
-        "count(*) filter (where success = 1 or (success is null and reward >= :success_at)) "
-        "from sessions where run_id = :run_id and agent is not null "
+        "count(*) filter (where success = 1 or (success is null and reward >= :success_at)) from ("
+        "select sessions.agent, sessions.task_id, sessions.task_fingerprint, sessions.reward, "
+        f"{BEST_SUCCESS} as success from sessions left join said on said.session_id = sessions.session_id "
+        "where sessions.run_id = :run_id and sessions.agent is not null) as known "
         "group by agent, task_id, task_fingerprint order by agent, task_id, task_fingerprint",
         run_id=run_id,
         success_at=success_at,

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy import Connection, text
 
+from audit.doors.ask_review import NEWEST
+
 
 class Candidate(NamedTuple):
     """One pair."""
@@ -101,10 +103,8 @@ def said_of_pairs(connection: Connection, run_id: str, gate: str) -> dict[str, s
     return {pair_id: _majority(counts) for pair_id, counts in votes.items()}
 
 
-_NEWEST = (
-    "with last_labels as (select max(label_id) as label_id from human_labels "
-    "group by annotator, kind, pair_id, session_id) "
-)
+_NEWEST = f"with last_labels as ({NEWEST}) "
+_SAYS = "last_labels.nth = 1 and lower(h.value) not in ('cannot tell', 'withdrawn')"
 
 
 def _votes(connection: Connection, run_id: str, gate: str) -> dict[str, dict[str, int]]:
@@ -114,7 +114,7 @@ def _votes(connection: Connection, run_id: str, gate: str) -> dict[str, dict[str
         _NEWEST + "select p.pair_id, lower(h.value) from last_labels "  # noqa: S608 - our own text
         "inner join human_labels as h on h.label_id = last_labels.label_id "
         "inner join audit_pairs as p on p.pair_id = h.pair_id "
-        "where h.kind = 'preference' and p.run_id = :run_id and p.gate = :gate",
+        f"where {_SAYS} and h.kind = 'preference' and p.run_id = :run_id and p.gate = :gate",
         run_id=run_id,
         gate=gate,
     )
@@ -133,7 +133,7 @@ def _votes(connection: Connection, run_id: str, gate: str) -> dict[str, dict[str
             gate=gate,
         )
         for pair_id, a, b in both:
-            if pair_id not in found:
+            if pair_id not in found and a in succeeded and b in succeeded:
                 better = succeeded[a] - succeeded[b]
                 found[pair_id] = {"A" if better > 0 else "B" if better < 0 else "tie": 1}
     return found
@@ -147,7 +147,7 @@ def _successes(connection: Connection, run_id: str) -> dict[str, float]:
         _NEWEST + "select s.session_id, lower(h.value) from last_labels "  # noqa: S608 - our own text
         "inner join human_labels as h on h.label_id = last_labels.label_id "
         "inner join sessions as s on s.session_id = h.session_id "
-        "where h.kind = 'success' and s.run_id = :run_id",
+        f"where {_SAYS} and h.kind = 'success' and s.run_id = :run_id",
         run_id=run_id,
     )
     for session_id, value in rows:

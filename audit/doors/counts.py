@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
+from audit.doors.ask_review import BEST_SUCCESS, SAID_SUCCESS
 from audit.words.names import OUTCOMES
 
 # Both orders lean to one place: they name it, or one does and the other says tie.
@@ -156,12 +157,18 @@ def decided_by_gap(connection: Connection, run_id: str, gate: str) -> Iterator[t
 def satisfaction_groups(
     connection: Connection, run_id: str
 ) -> Iterator[tuple[str | None, str, float, int, int]]:
-    """(task_id, agent, satisfaction, failed, sessions) of the sessions with a satisfaction and a success."""
+    """(task_id, agent, satisfaction, failed, sessions) of the sessions with a satisfaction and a success.
+
+    What people say counts, but where a rule says it.
+    """
     yield from _streamed(
         connection,
-        "select task_id, coalesce(agent, ''), satisfaction, count(*) filter (where success = 0), count(*) "
-        "from sessions where run_id = :run_id and satisfaction is not null and success is not null "
-        "group by 1, 2, 3 order by 1, 2, 3",
+        f"with {SAID_SUCCESS} "  # noqa: S608 - our own text
+        "select task_id, agent, satisfaction, count(*) filter (where success = 0), count(*) from ("
+        "select sessions.task_id, coalesce(sessions.agent, '') as agent, sessions.satisfaction, "
+        f"{BEST_SUCCESS} as success from sessions left join said on said.session_id = sessions.session_id "
+        "where sessions.run_id = :run_id and sessions.satisfaction is not null) as known "
+        "where success is not null group by 1, 2, 3 order by 1, 2, 3",
         run_id=run_id,
     )
 

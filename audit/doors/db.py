@@ -25,7 +25,7 @@ from audit.words.schema import metadata
 
 # The newest revision in migrations/versions; a test holds the two together. Known here so that an ordinary
 # command need not load alembic to see that there is nothing to migrate.
-HEAD = "0002"
+HEAD = "0003"
 BUSY_SECONDS = 30
 _LOGS = ("wal", "journal")
 _WRITE_BITS = 0o222
@@ -186,6 +186,14 @@ def state(url: str) -> dict[str, Any]:
         "faults": faults,
         "rows": counts,
     }
+
+
+def columns_of(engine: Engine) -> dict[str, list[str]]:
+    """Table or view -> its columns, of all there are."""
+    with reading(engine) as connection:
+        seen = inspect(connection)
+        names = [*seen.get_table_names(), *seen.get_view_names()]
+        return {name: [column["name"] for column in seen.get_columns(name)] for name in names}
 
 
 def backup(url: str, target: Path) -> None:

@@ -42,9 +42,7 @@ def write_fresh(files: Mapping[Path, str]) -> None:
 
 def _refuse(path: Path) -> None:
     if os.path.lexists(path):
-        raise BadFile(
-            str(path), "", "exists already: name another folder, or move it away; nothing was written"
-        )
+        raise BadFile(str(path), "", "exists already: name another, or move it away; nothing was written")
 
 
 def _place(partial: Path, path: Path) -> None:

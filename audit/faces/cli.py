@@ -46,7 +46,15 @@ COMMANDS = {
     "show": ("looking", "Show one run, pair, session or call by its id."),
     "sql": ("asking", "Ask the database one read-only question in SQL."),
     "views": ("asking", "List the views to ask, or show the rows of one."),
+    "browse": (
+        "browsing",
+        "Look at the database in a browser: Datasette, read-only, on this machine alone.",
+    ),
     "export": ("exporting", "Write pairs, calls or sessions to a file, or a clean set for DPO."),
+    "review": (
+        "reviewing",
+        "Let people look at a sample of a run, and hold judge and verifier to what they say.",
+    ),
     "prompts": ("looking", "List the prompts that were sent, or show the one whose hash begins with HASH."),
     "prune": ("pruning", "Delete old runs, each one's raw calls written to DIR/RUN.logs.jsonl first."),
     "reproduce": ("reproducing", "Compute a published finding again, from its published figures."),

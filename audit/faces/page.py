@@ -13,16 +13,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from audit.faces import page_plots
+from audit.faces.legible import legible
 from audit.faces.output import interval, share
 from audit.pipeline.report_words import headline, judge_lines
 from audit.words.names import UNJUDGED
 
 _TEMPLATES = Path(__file__).resolve().parent / "page_templates"
-# Controls, lone surrogates, marks that turn the direction of writing, and what takes no room.
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff\ufffe\uffff\U000e0000-\U000e007f]"
-)
 _METHODS = {
     "wilson": "Wilson's interval for a plain share.",
     "cluster_wilson_t": "Wilson's interval for as many trials as the pairs are worth, given how alike those "
@@ -34,6 +30,9 @@ _METHODS = {
     "from_two_rates": "from the far ends of two rates' intervals: wider than need be.",
     "from_two_intervals": "from the far ends of two intervals: wider than need be.",
     "bootstrap_of_agents": "agents are drawn again and again with their pairs; the middle 95% of what comes.",
+    "ppi++_plus_two": "the standard errors of all rows and of what people say of the labelled ones, "
+    "together, with two labels more: a denial each way.",
+    "rogan_gladen": "from the uncertainty of the rate, of sensitivity and of specificity, together.",
     "wilson_on_agents": "Wilson's interval with agents in place of pairs, as drawing them again shows "
     "nothing new.",
 }
@@ -72,13 +71,6 @@ def html_page(found: dict[str, Any], worst: Sequence[Mapping[str, Any]]) -> str:
         worst=worst,
         real=page_plots.real,
     )
-
-
-def legible(value: Any) -> Any:
-    """What is put into the page: text without characters that cannot be seen, markup of ours as it is."""
-    if value is None or isinstance(value, Markup):
-        return "" if value is None else value
-    return _UNSEEN.sub(lambda match: ascii(match[0])[1:-1], str(value))
 
 
 def named(text: Any) -> Markup:

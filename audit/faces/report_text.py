@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from audit.faces import report_more
+from audit.faces import report_more, report_people
 from audit.faces.output import interval, print_part, say, share, shown, titled
 from audit.pipeline.report_words import headline, judge_lines
 from audit.words.names import UNJUDGED, UNKNOWN_BUCKET
@@ -48,6 +48,7 @@ def print_report(found: dict[str, Any], *, is_whole: bool = False) -> None:
         report_more.error_curve(found)
         report_more.position(found)
     report_more.satisfaction(found, is_whole=is_whole)
+    report_people.people(found)
     if found["pairs"]["total"] and run["gate"] != UNJUDGED:
         _groups("category", "By category", found["categories"])
         if gates > 1:

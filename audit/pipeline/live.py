@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 from urllib.parse import parse_qsl, urlsplit
@@ -134,11 +134,8 @@ class Live:
 
     def hidden(self) -> Hidden:
         """What a judge must not see."""
-        profiles = self.config.profiles
-        names = {profile.name for profile in profiles}.union(*(self_names(p.model) for p in profiles))
-        # A recorded agent may be called anything, such as `new`: what is a plain word tells nobody.
-        names |= {name for name in self.recorded_agents if not name.isalpha()}
-        return Hidden(names - _ROLE_WORDS, self.config.stop_tokens)
+        profiles = ((profile.name, profile.model) for profile in self.config.profiles)
+        return hidden_names(profiles, self.recorded_agents, self.config.stop_tokens)
 
     def shown(self, transcript_json: str | None) -> Shortened:
         """What of a session a judge is shown: all, unless it is too long."""
@@ -181,6 +178,16 @@ class Live:
     def id_tail(self) -> str:
         """What the ids of the run's sessions and pairs begin with."""
         return self.run.run_id[-8:]
+
+
+def hidden_names(
+    profiles: Iterable[tuple[str, str]], recorded_agents: Iterable[str], stop_tokens: Iterable[str]
+) -> Hidden:
+    """What tells who is who: of profiles (name, model), and recorded agents."""
+    names = {word for name, model in profiles for word in {name} | self_names(model)}
+    # A recorded agent may be called anything, such as `new`: what is a plain word tells nobody.
+    names |= {name for name in recorded_agents if not name.isalpha()}
+    return Hidden(names - _ROLE_WORDS, stop_tokens)
 
 
 def endpoint_of(profile: Profile) -> Endpoint:

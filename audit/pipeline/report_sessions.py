@@ -27,8 +27,7 @@ def satisfaction(connection: Connection, run: Run) -> tuple[dict[str, Any] | Non
     if not groups:
         return None, NOT_VERIFIED if counts.satisfactions(connection, run.run_id) else NO_SATISFACTION
     has_tasks = all(row[0] is not None for row in groups)
-    asked = config_of(run) | json.loads(run.config_json)
-    cut = float(asked.get("satisfied_at", CUT))
+    cut = cut_of(run)
     clusters = [row[0] if has_tasks else row[1] for row in groups]
     failed, n = [row[3] for row in groups], [row[4] for row in groups]
     found = satisfied_but_failed(clusters, [row[2] for row in groups], failed, n, cut)
@@ -39,3 +38,9 @@ def satisfaction(connection: Connection, run: Run) -> tuple[dict[str, Any] | Non
         "clusters_are": "tasks" if has_tasks else "agents",
         "smallest_seen": smallest_seen(ends["low"], ends["high"]),
     }, None
+
+
+def cut_of(run: Run) -> float:
+    """From which satisfaction on a session of the run counts as satisfied."""
+    asked = config_of(run) | json.loads(run.config_json)
+    return float(asked.get("satisfied_at", CUT))

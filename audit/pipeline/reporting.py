@@ -9,6 +9,7 @@ from audit.doors import ask, counts
 from audit.doors.db import reading
 from audit.pipeline import report_agents, report_pairs
 from audit.pipeline.report_pairs import Pairs
+from audit.pipeline.report_review import review
 from audit.pipeline.report_sessions import satisfaction
 from audit.pipeline.report_words import headline, notes
 from audit.pipeline.standing import choose_gate, models_of
@@ -40,6 +41,7 @@ def report_of(connection: Connection, run: Run, gate: str | None = None) -> dict
     no_passes = report_agents.no_pass_hat_k(run)
     satisfied, not_satisfied = satisfaction(connection, run)
     answers = report_pairs.answers(connection, run, chosen)
+    gap_buckets = pairs.gap_buckets()
     parts: dict[str, tuple[Any, str | None]] = {
         "agent_pairs": (
             report_agents.agent_pairs(connection, run, met),
@@ -51,6 +53,7 @@ def report_of(connection: Connection, run: Run, gate: str | None = None) -> dict
         ),
         "position": (pairs.position(), report_pairs.ONE_ORDER if gates else _NO_PAIRS),
         "satisfaction": (satisfied, not_satisfied),
+        "review": review(connection, run, chosen, gap_buckets),
     }
     found = {
         "run": _run(run, chosen),
@@ -59,7 +62,7 @@ def report_of(connection: Connection, run: Run, gate: str | None = None) -> dict
         "rates": pairs.rates() | {"error_calls": report_pairs.error_calls(connection, run, chosen)},
         "near_vs_wide": pairs.near_vs_wide(),
         "near_minus_wide": pairs.near_minus_wide(),
-        "gap_buckets": pairs.gap_buckets(),
+        "gap_buckets": gap_buckets,
         "has_binary_rewards": chosen is not None and ask.has_binary_rewards(connection, run.run_id, chosen),
         "agents": agents,
         **{name: part for name, (part, _) in parts.items()},

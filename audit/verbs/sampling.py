@@ -20,17 +20,16 @@ def stratified(items: Iterable[tuple[Hashable, str]], size: int, seed: int) -> s
         return {key for keys in strata.values() for key in keys}
     quotas = {stratum: divmod(size * len(keys), whole) for stratum, keys in strata.items()}
     missing = size - sum(share for share, _ in quotas.values())
-    favoured = sorted(quotas, key=lambda stratum: (-quotas[stratum][1], _drawn(seed, repr(stratum))))[
-        :missing
-    ]
+    favoured = sorted(quotas, key=lambda stratum: (-quotas[stratum][1], drawn(seed, repr(stratum))))[:missing]
     return {
         key
         for stratum, keys in strata.items()
-        for key in sorted(keys, key=lambda key: _drawn(seed, key))[
+        for key in sorted(keys, key=lambda key: drawn(seed, key))[
             : quotas[stratum][0] + (stratum in favoured)
         ]
     }
 
 
-def _drawn(seed: int, text: str) -> bytes:
+def drawn(seed: int, text: str) -> bytes:
+    """By what keys are drawn: the smallest first."""
     return hashlib.blake2b(f"{seed}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -6,7 +6,17 @@ them are made in one import and nothing mutates them.
 
 from typing import NamedTuple
 
-from audit.words.names import Answer, Choice, GapScope, GapSource, Order, ParseStatus, Preference, SwapRule
+from audit.words.names import (
+    Answer,
+    Choice,
+    GapScope,
+    GapSource,
+    Order,
+    ParseStatus,
+    Preference,
+    Side,
+    SwapRule,
+)
 
 
 class Session(NamedTuple):
@@ -153,6 +163,39 @@ class BatchLine(NamedTuple):
     request_json: str | None
     refused: str | None
     error: str | None
+
+
+class ReviewItem(NamedTuple):
+    """One pair, or one session of a run without pairs, that people are asked to look at.
+
+    `weight`: one over the probability with which it was picked; `shown_first`: the side that people see
+    first, NULL for a session.
+    """
+
+    review_id: str
+    run_id: str
+    pair_id: str | None
+    session_id: str | None
+    reason: str
+    weight: float
+    shown_first: Side | None
+    created_at: str
+
+
+class HumanLabel(NamedTuple):
+    """What one person said of one pair or session. The database numbers the rows; none is ever changed.
+
+    `value` of a preference: `A`, `B`, `tie`, `cannot tell`; of a success: `1`, `0`, `cannot tell`; of both
+    `withdrawn`. An annotator's newest word on a subject is the one that counts.
+    """
+
+    pair_id: str | None
+    session_id: str | None
+    annotator: str
+    kind: str
+    value: str
+    note: str | None
+    created_at: str
 
 
 class RawAnswer(NamedTuple):

@@ -289,6 +289,28 @@ human_labels = Table(
     _text("note"),
     _text("created_at", nullable=False),
     CheckConstraint("(pair_id is null) <> (session_id is null)", name="one_subject"),
+    Index("ix_human_labels_pair", "pair_id"),
+    Index("ix_human_labels_session", "session_id"),
+)
+
+# `weight` is one over the probability with which the item was picked, `reason` the stratum it is from.
+_REASONS = (
+    "reason in ('satisfied_failed', 'inconsistent', 'panel_disagrees', 'near_tie', 'llm_labelled', 'random')"
+)
+
+review_items = Table(
+    "review_items",
+    metadata,
+    _text("review_id", primary_key=True),
+    _text("run_id", ForeignKey("audit_runs.run_id"), nullable=False),
+    _text("pair_id", ForeignKey("audit_pairs.pair_id"), unique=True),
+    _text("session_id", ForeignKey("sessions.session_id"), unique=True),
+    _text("reason", CheckConstraint(_REASONS, name="reason"), nullable=False),
+    Column("weight", Float(53), CheckConstraint("weight > 0", name="weight"), nullable=False),
+    _text("shown_first", CheckConstraint("shown_first in ('A', 'B')", name="shown_first")),
+    _text("created_at", nullable=False),
+    CheckConstraint("(pair_id is null) <> (session_id is null)", name="one_subject"),
+    Index("ix_review_items_run", "run_id"),
 )
 
 gap_buckets = Table(

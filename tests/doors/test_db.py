@@ -381,10 +381,11 @@ def test_state_when_the_views_are_older_then_is_not_current(engine: Engine, data
 def test_state_when_a_table_and_a_view_are_gone_then_names_them(engine: Engine, database_url: str) -> None:
     with db.writing(engine) as connection:
         connection.execute(text("drop view position_bias"))
-        for reading in ("clean_pairs", "flagged_pairs"):
+        for reading in ("clean_pairs", "flagged_pairs", "review_queue", "satisfied_but_failed"):
             connection.execute(text(f"drop view {reading}"))
         connection.execute(text("drop table human_labels"))
-    gone = ("human_labels", "clean_pairs", "flagged_pairs", "position_bias")
+    views = ("clean_pairs", "flagged_pairs", "position_bias", "review_queue", "satisfied_but_failed")
+    gone = ("human_labels", *views)
     assert db.state(database_url)["faults"] == [f"{name} is missing" for name in gone]
 
 

@@ -45,6 +45,10 @@ ROWS: dict[str, dict[str, Any]] = {
         "custom_id": "b1-1", "batch_id": "b1", "pair_id": "x1", "role": "judge", "profile": "judge",
         "presented_order": "AB", "attempt": 1, "prompt_hash": "p1", "state": "open", "request_json": "{}",
     },
+    "review_items": {
+        "review_id": "v1", "run_id": "r1", "pair_id": "x1", "reason": "near_tie", "weight": 2.5,
+        "shown_first": "B", "created_at": T,
+    },
     "human_labels": {"pair_id": "x1", "annotator": "me", "kind": "preference", "value": "A", "created_at": T},
 }  # fmt: skip
 
@@ -198,15 +202,29 @@ def test_next_revision_when_every_table_has_rows_then_keeps_them_up_and_down(
 
 
 def test_batches_when_they_are_taken_away_and_come_again_then_all_older_rows_stay(engine: Engine) -> None:
-    before = everything(engine)
+    """And so with what people were asked to look at, which came later."""
+    before, whole = everything(engine), structure(engine)
     db.migrate(engine, "0001", down=True)
     down = everything(engine)
-    assert before["rows"].keys() - down["rows"].keys() == {"provider_batches", "batch_lines"}
+    later = {"provider_batches", "batch_lines", "review_items"}
+    assert before["rows"].keys() - down["rows"].keys() == later
+    assert down["rows"]["human_labels"] == before["rows"]["human_labels"] != []
     db.migrate(engine)
     after = everything(engine)
-    assert (after["rows"].pop("provider_batches"), after["rows"].pop("batch_lines")) == ([], [])
-    del before["rows"]["provider_batches"], before["rows"]["batch_lines"]
+    assert [after["rows"].pop(name) for name in sorted(later)] == [[], [], []]
+    for name in later:
+        del before["rows"][name]
     assert after == before
+    assert structure(engine) == whole
+
+
+def test_review_items_when_they_are_taken_away_then_batches_and_labels_stay(engine: Engine) -> None:
+    before = everything(engine)
+    db.migrate(engine, "0002", down=True)
+    after = everything(engine)
+    assert before["rows"].pop("review_items") != []
+    del before["rows"]["alembic_version"], after["rows"]["alembic_version"]
+    assert after["rows"] == before["rows"]
 
 
 BROKEN = {

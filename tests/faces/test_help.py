@@ -23,6 +23,9 @@ HEAVY = (
     "pyarrow",
     "matplotlib",
     "jinja2",
+    "datasette",
+    "starlette",
+    "uvicorn",
 )
 
 
@@ -62,7 +65,14 @@ def test_commands_when_listed_then_the_ones_of_this_version_are_there() -> None:
         "show",
         "sql",
         "views",
+        "browse",
         "export",
+        "review",
+        "review calibrate",
+        "review export",
+        "review import",
+        "review serve",
+        "review status",
         "prompts",
         "prune",
         "reproduce",

@@ -93,10 +93,14 @@ def test_report_when_in_json_then_its_keys_are_the_agreed_ones(example: dict[str
         "has_binary_rewards",
         "error_curve",
         "satisfaction",
+        "review",
         "why",
         "notes",
     }
-    assert example["why"] == {"satisfaction": "no session holds a satisfaction"}
+    assert example["why"] == {
+        "satisfaction": "no session holds a satisfaction",
+        "review": "no person has looked at a row of this run: `reward-audit review export` picks some",
+    }
     assert list(example["run"]) == [
         "run_id", "name", "kind", "gate", "swap_rule", "gap_source", "gap_scope", "bucket_set", "config_hash",
         "task_set_hash", "prompt_set_hash", "status", "created_at", "models",

@@ -120,7 +120,7 @@ def test_init_when_one_file_is_there_already_then_nothing_is_written(
     did = here("init", "mine", *WITH)
     assert (did.code, did.stdout) == (1, "")
     assert did.stderr == (
-        f"error: mine/{taken}: exists already: name another folder, or move it away; nothing was written\n"
+        f"error: mine/{taken}: exists already: name another, or move it away; nothing was written\n"
     )
     assert files_in(folder) == {taken}
     assert (folder / taken).read_text(encoding="utf-8") == "mine\n"

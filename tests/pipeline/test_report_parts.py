@@ -164,6 +164,7 @@ def test_parts_when_they_cannot_be_computed_then_each_is_null_with_a_why(
         "agent_pairs": "no pair names two different agents that share more than one task with known rewards",
         "position": "the swap rule is first_order: one order tells nothing of position",
         "satisfaction": "no session holds a satisfaction",
+        "review": "no person has looked at a row of this run: `reward-audit review export` picks some",
     }
     assert found["error_curve"]["s"] is None
     assert found["error_curve"]["trust_why"] == found["error_curve"]["why"]

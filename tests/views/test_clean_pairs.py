@@ -112,3 +112,29 @@ def test_pair_when_read_then_says_where_it_is_and_which_session_is_chosen(given:
     assert given.rows(
         "select pair_id, chosen_session, rejected_session from clean_pairs where run_id = 'r1'"
     ) == [("p2", "s2", "s1")]
+
+
+@pytest.mark.parametrize(
+    ("source", "success", "said", "is_clean"),
+    [
+        ("external", None, ["0"], False),
+        ("external", None, ["0", "1"], True),
+        ("external", None, ["cannot tell"], True),
+        ("rule", None, ["0"], False),
+        ("external", 1, ["cannot tell"], True),
+        ("external", 1, ["0"], False),
+    ],
+)
+def test_pair_when_people_say_that_its_second_session_failed_too_then_is_not_clean(
+    given: Any, source: str, success: int | None, said: list[str], is_clean: bool
+) -> None:
+    given.run()
+    given.session("s1", success=0, label_source="rule")
+    given.session("s2", success=success, label_source=source)
+    given.pairs(
+        1, "correct", "far", judge_pref="A", session_a="s1", session_b="s2", success_a=0, success_b=success
+    )
+    for number, value in enumerate(said):
+        given.label(value, "success", session_id="s2", annotator=f"a{number}")
+    given.label("cannot tell", pair_id="p1")
+    assert clean(given) == (["p1"] if is_clean else []) == unflagged(given)

@@ -154,3 +154,48 @@ def test_pair_when_one_of_several_people_disagrees_then_is_flagged_once(given: A
     given.label("B", pair_id="p1", annotator="ann")
     given.label("0", "success", session_id="s1", annotator="ann")
     assert flags(given) == [("p1", "human_disagrees")]
+
+
+def test_people_when_they_cannot_tell_then_they_do_not_disagree(given: Any) -> None:
+    given.run()
+    given.session("s1", success=1)
+    given.pairs(1, "correct", "far", reward_a=1.0, reward_b=0.0, session_a="s1")
+    given.label("cannot tell", pair_id="p1")
+    given.label("cannot tell", "success", session_id="s1")
+    assert flags(given) == []
+
+
+def test_word_when_a_later_one_was_stored_before_it_then_the_later_one_counts(given: Any) -> None:
+    given.run()
+    given.pairs(1, "correct", "far", reward_a=1.0, reward_b=0.0)
+    given.label("A", pair_id="p1", created_at="2026-03-06T00:00:00.000Z")
+    given.label("B", pair_id="p1", created_at="2026-03-05T00:00:00.000Z")
+    assert flags(given) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "said", "expected"),
+    [
+        ("llm", "0", ["both_failed", "human_disagrees", "llm_labelled"]),
+        ("external", "0", ["both_failed", "human_disagrees"]),
+        ("rule", "0", ["human_disagrees"]),
+        ("external", "1", []),
+    ],
+)
+def test_both_failed_when_people_say_so_then_it_is_but_where_a_rule_tells(
+    given: Any, source: str, said: str, expected: list[str]
+) -> None:
+    given.run()
+    given.session("s1", success=1, label_source=source)
+    given.session("s2", success=0, label_source="rule")
+    given.pairs(1, "correct", "far", session_a="s1", session_b="s2", success_a=1, success_b=0)
+    given.label(said, "success", session_id="s1")
+    assert flags(given) == [("p1", flag) for flag in expected]
+
+
+def test_both_failed_when_people_say_one_was_done_then_it_is_not(given: Any) -> None:
+    given.run()
+    given.session("s1", success=0, label_source="external")
+    given.pairs(1, "correct", "far", session_a="s1", success_a=0, success_b=0)
+    given.label("1", "success", session_id="s1")
+    assert flags(given) == [("p1", "human_disagrees")]

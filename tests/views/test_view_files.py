@@ -69,7 +69,7 @@ def twenty_runs(given: Any) -> Any:
     """Twenty runs, each with two gates, a hundred pairs and fifty sessions. The planner knows it."""
     given.run("r0")
     for number in range(50):
-        given.session(f"s{number}", "r0", label_source="llm")
+        given.session(f"s{number}", "r0", label_source="llm", transcript_json="[]")
     sides = {"session_a": "s1", "session_b": "s2", "agent_a": "ash", "agent_b": "elm"}
     for gate in ("g1", "g2"):
         given.pairs(25, "correct", "near", run_id="r0", gate=gate, **sides)

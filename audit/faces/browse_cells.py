@@ -1,0 +1,107 @@
+"""Datasette's plugin: how a cell looks. Long text folds up in a table, JSON is a list that can be read.
+
+Everything is escaped, characters that cannot be seen are shown, and no text becomes a link.
+"""
+
+import json
+from contextvars import ContextVar
+from typing import Any
+
+from datasette.utils import tilde_encode
+from markupsafe import Markup
+from pluggy import HookimplMarker
+
+from audit.faces.legible import legible
+
+hookimpl = HookimplMarker("datasette")
+_SHORT = 120
+# What a folded cell of a table holds at most: a page of 25 rows is not megabytes. A row's own page has all.
+_FOLDED = 3000
+_DEEPEST = 12
+# column -> the table whose row it names
+_ROWS = {
+    "run_id": "audit_runs",
+    "pair_id": "audit_pairs",
+    "log_id": "judge_logs",
+    "session_id": "sessions",
+    "session_a": "sessions",
+    "session_b": "sessions",
+    "chosen_session": "sessions",
+    "rejected_session": "sessions",
+}
+_on_row_page: ContextVar[bool] = ContextVar("_on_row_page", default=False)
+
+
+@hookimpl
+def asgi_wrapper() -> Any:
+    """Tells a row's own page (/database/table/row) from a table's."""
+
+    def wrap(app: Any) -> Any:
+        async def marked(scope: Any, receive: Any, send: Any) -> None:
+            _on_row_page.set(scope["type"] == "http" and scope["path"].strip("/").count("/") == 2)
+            await app(scope, receive, send)
+
+        return marked
+
+    return wrap
+
+
+@hookimpl
+def render_cell(value: Any, column: str, table: str | None, database: str, datasette: Any) -> Markup | None:
+    """Markup of a text cell or an id; NULL for what Datasette shows well by itself: numbers, keys, NULL."""
+    target = _ROWS.get(column)
+    if target not in (None, table) and isinstance(value, str | int):
+        address = datasette.urls.row(database, target, tilde_encode(str(value)))
+        return Markup('<a href="{}">{}</a>').format(address, legible(value))
+    if not isinstance(value, str) or not value:
+        return None
+    if len(value) <= _SHORT and "\n" not in value and not value.startswith(("{", "[")):
+        return Markup("{}").format(legible(value))
+    whole = _on_row_page.get()
+    body = _body(value, whole)
+    if whole:
+        return body
+    head = " ".join(value[: 2 * _SHORT].split())[:_SHORT]
+    return Markup("<details><summary>{}{}</summary>{}</details>").format(
+        legible(head), "…" if len(value) > len(head) else "", body
+    )
+
+
+def _body(text: str, whole: bool) -> Markup:
+    if whole or len(text) <= _FOLDED:
+        parsed = _parsed(text)
+        if parsed is not None:
+            return Markup('<div class="json">{}</div>').format(_tree(parsed, 0))
+        return Markup("<pre>{}</pre>").format(legible(text))
+    more = f"{len(text) - _FOLDED:,} characters more: open the row"
+    return Markup('<pre>{}</pre><p class="more">… {}</p>').format(legible(text[:_FOLDED]), more)
+
+
+def _parsed(text: str) -> Any:
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _tree(value: Any, depth: int) -> Markup:
+    """Objects as definition lists, lists as numbered ones; what lies too deep as JSON."""
+    if depth >= _DEEPEST and isinstance(value, dict | list):
+        try:
+            value = json.dumps(value, ensure_ascii=False)
+        except RecursionError:
+            value = "…"
+    if isinstance(value, dict) and value:
+        rows = (
+            Markup("<dt>{}</dt><dd>{}</dd>").format(legible(key), _tree(item, depth + 1))
+            for key, item in value.items()
+        )
+        return Markup("<dl>{}</dl>").format(Markup("").join(rows))
+    if isinstance(value, list) and value:
+        items = (Markup("<li>{}</li>").format(_tree(item, depth + 1)) for item in value)
+        return Markup('<ol start="0">{}</ol>').format(Markup("").join(items))
+    if isinstance(value, str):
+        return Markup("<span>{}</span>").format(legible(value))
+    return Markup("<code>{}</code>").format(json.dumps(value))

@@ -1,0 +1,234 @@
+"""The report's part about people: rates set right by what they say, and who agrees with whom."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from audit.doors import ask_labelled, ask_review
+from audit.doors.ask_labelled import ReviewedPair, ReviewedSession
+from audit.pipeline.report_sessions import cut_of
+from audit.pipeline.review_import import conflicts, status_of
+from audit.statistics.agreement import kappa
+from audit.statistics.corrected import corrected
+from audit.verbs.people import agreement_table, by_subject, majority, post_stratified
+from audit.words.names import TOLERANCE
+from audit.words.records import HumanLabel, Run
+
+NOT_REVIEWED = "no person has looked at a row of this run: `reward-audit review export` picks some"
+NOT_HEARD = "people were sent rows of this run, and said nothing of them yet"
+_DECIDED = ("correct", "misselected")
+_PREFERENCES = ("A", "B", "tie")
+_SUCCESSES = ("1", "0")
+
+
+class _Row(NamedTuple):
+    """A labelled row: what people say (0, 1), what is said without them, how many rows it stands for."""
+
+    bucket: str
+    label: int
+    said: int
+    weight: float
+
+
+def review(
+    connection: Connection, run: Run, gate: str | None, buckets: Sequence[Mapping[str, Any]]
+) -> tuple[dict[str, Any] | None, str | None]:
+    """The part `review`, or NULL and why. `buckets` is the part `gap_buckets`.
+
+    Misselected is here what people call so: the judge names a side, they prefer the other. It is of the
+    decided pairs, or where no pair is decided of all in which the judge names a side. Satisfied but failed is
+    over sessions, in a bucket over the sides of its pairs.
+    """
+    labels = ask_review.newest_labels(connection, run.run_id)
+    if not labels:
+        has_items = bool(ask_review.items(connection, run.run_id))
+        return None, NOT_HEARD if has_items else NOT_REVIEWED
+    preferred, succeeded = by_subject(labels, "preference"), by_subject(labels, "success")
+    pairs = [] if gate is None else ask_labelled.reviewed_pairs(connection, run.run_id, gate)
+    sessions = ask_labelled.reviewed_sessions(connection, run.run_id)
+    status = status_of(connection, run)
+    cut = cut_of(run)
+    misselected, of = _misselected(connection, run, gate, pairs, preferred, buckets)
+    failed = _satisfied_failed(connection, run, gate, _Heard(pairs, sessions, succeeded), cut, buckets)
+    return {
+        **{name: status[name] for name in ("exported", "labelled", "annotators")},
+        "conflicts": len(conflicts(labels)),
+        "of": of,
+        "misselected": misselected.get(None),
+        "satisfied_failed": failed.get(None),
+        "gap_buckets": [
+            {
+                "label": bucket["label"],
+                "misselected": misselected.get(bucket["label"]),
+                "satisfied_failed": failed.get(bucket["label"]),
+            }
+            for bucket in buckets
+        ],
+        "kappa": _kappas(pairs, sessions, preferred, succeeded, cut) | {"between_people": _between(labels)},
+        "rule_disagrees": sum(
+            session.label_source == "rule"
+            and session.success is not None
+            and majority(succeeded.get(session.session_id, {})) not in (None, str(session.success))
+            for session in sessions
+        ),
+    }, None
+
+
+def _misselected(
+    connection: Connection,
+    run: Run,
+    gate: str | None,
+    pairs: Sequence[ReviewedPair],
+    preferred: Mapping[str, Mapping[str, str]],
+    buckets: Sequence[Mapping[str, Any]],
+) -> tuple[dict[str | None, dict[str, Any]], str | None]:
+    """Bucket label (NULL: all) -> the corrected rate; and of which pairs it is."""
+    if gate is None:
+        return {}, None
+    decided = {b["label"]: (b["correct"] + b["misselected"], b["misselected"]) for b in buckets}
+    of = "decided" if any(n for n, _ in decided.values()) else "sided"
+    if of == "sided":
+        sided = ask_labelled.sided_pairs(connection, run.run_id, gate)
+        decided = {label: (sided.get(label, 0), 0) for label in decided}
+    said = [majority(preferred.get(pair.item, {})) for pair in pairs]
+    weights = post_stratified(
+        [pair.reason for pair in pairs], [pair.weight for pair in pairs], [one is not None for one in said]
+    )
+    rows = [
+        _Row(
+            pair.gap_bucket, int(one in ("A", "B") and one != pair.judge_pref), pair.misselected or 0, weight
+        )
+        for pair, one, weight in zip(pairs, said, weights, strict=True)
+        if weight and (pair.outcome in _DECIDED if of == "decided" else pair.judge_pref in ("A", "B"))
+    ]
+    return _by_bucket(rows, decided), of
+
+
+class _Heard(NamedTuple):
+    pairs: Sequence[ReviewedPair]
+    sessions: Sequence[ReviewedSession]
+    succeeded: Mapping[str, Mapping[str, str]]
+
+
+def _satisfied_failed(
+    connection: Connection,
+    run: Run,
+    gate: str | None,
+    heard: _Heard,
+    cut: float,
+    buckets: Sequence[Mapping[str, Any]],
+) -> dict[str | None, dict[str, Any]]:
+    """The same of satisfied sessions that failed.
+
+    A session is held by several pairs, each of which might have gone out: what its picked pairs weigh is
+    shared among all that hold it (P. Lavallee, Indirect Sampling, 2007, chapter 2).
+    """
+    sessions = {
+        session.session_id: session
+        for session in heard.sessions
+        if session.success is not None and (session.satisfaction or 0) >= cut - TOLERANCE
+    }
+    said = {
+        session.session_id: majority(heard.succeeded.get(session.session_id, {}))
+        for session in heard.sessions
+    }
+    sides = [(p, session) for p in heard.pairs for session in (p.session_a, p.session_b)]
+    weights = post_stratified(
+        [pair.reason for pair, _ in sides],
+        [pair.weight for pair, _ in sides],
+        [said.get(session) is not None for _, session in sides],
+    )
+    overall: dict[str, float] = defaultdict(float)
+    in_bucket: dict[tuple[str, str], float] = defaultdict(float)
+    for (pair, session), weight in zip(sides, weights, strict=True):
+        if weight and session in sessions:
+            overall[session] += weight / sessions[session].pairs
+            in_bucket[pair.gap_bucket, session] += weight
+    overall.update(_alone(connection, run, heard, said, sessions) if not heard.pairs else {})
+
+    def row(bucket: str, session: str, weight: float) -> _Row:
+        return _Row(bucket, int(said[session] == "0"), 1 - int(sessions[session].success or 0), weight)
+
+    population = {} if gate is None else ask_labelled.satisfied_sides(connection, run, gate, cut - TOLERANCE)
+    by_bucket = _by_bucket(
+        [row(bucket, session, weight) for (bucket, session), weight in in_bucket.items()],
+        {bucket["label"]: population.get(bucket["label"], (0, 0)) for bucket in buckets},
+    )
+    everything = ask_labelled.satisfied_sessions(connection, run.run_id, cut - TOLERANCE)
+    rows = [row("", session, weight) for session, weight in overall.items()]
+    return {**by_bucket, None: _one(rows, *everything)}
+
+
+def _alone(
+    connection: Connection,
+    run: Run,
+    heard: _Heard,
+    said: Mapping[str, str | None],
+    sessions: Mapping[str, ReviewedSession],
+) -> dict[str, float]:
+    """session_id -> weight, where sessions went out by themselves."""
+    items = [item for item in ask_review.items(connection, run.run_id) if item.session_id]
+    names = [item.session_id or "" for item in items]
+    weights = post_stratified(
+        [item.reason for item in items],
+        [item.weight for item in items],
+        [said.get(name) is not None for name in names],
+    )
+    return {name: weight for name, weight in zip(names, weights, strict=True) if weight and name in sessions}
+
+
+def _by_bucket(
+    rows: Sequence[_Row], population: Mapping[str, tuple[int, int]]
+) -> dict[str | None, dict[str, Any]]:
+    found: dict[str | None, dict[str, Any]] = {
+        label: _one([row for row in rows if row.bucket == label], n, k)
+        for label, (n, k) in population.items()
+    }
+    n, k = (sum(counts) for counts in zip(*population.values(), strict=True)) if population else (0, 0)
+    return found | {None: _one(rows, n, k)}
+
+
+def _one(rows: Sequence[_Row], n: int, flagged: int) -> dict[str, Any]:
+    return corrected(
+        [row.label for row in rows], [row.said for row in rows], [row.weight for row in rows], flagged, n
+    )
+
+
+def _kappas(
+    pairs: Sequence[ReviewedPair],
+    sessions: Sequence[ReviewedSession],
+    preferred: Mapping[str, Mapping[str, str]],
+    succeeded: Mapping[str, Mapping[str, str]],
+    cut: float,
+) -> dict[str, Any]:
+    """Cohen's kappa of judge and people on preferences and on satisfaction, and of verifier and people."""
+    sides = [(pair.judge_pref, majority(preferred.get(pair.item, {}))) for pair in pairs]
+    dones = [(session, majority(succeeded.get(session.session_id, {}))) for session in sessions]
+    satisfied = [
+        (str(int(session.satisfaction >= cut - TOLERANCE)), done)
+        for session, done in dones
+        if session.satisfaction is not None
+    ]
+    verified = [(str(session.success), done) for session, done in dones if session.success is not None]
+    return {
+        "judge_people": kappa(agreement_table(sides, _PREFERENCES)),
+        "satisfaction_people": kappa(agreement_table(satisfied, _SUCCESSES)),
+        "verifier_people": kappa(agreement_table(verified, _SUCCESSES)),
+    }
+
+
+def _between(labels: Sequence[HumanLabel]) -> list[dict[str, Any]]:
+    """Cohen's kappa of every two annotators who spoke of the same rows, of preferences and of successes."""
+    found = []
+    for kind, classes in (("preference", _PREFERENCES), ("success", _SUCCESSES)):
+        said = by_subject(labels, kind)
+        people = sorted({who for values in said.values() for who in values})
+        for one, other in combinations(people, 2):
+            both = [(v[one], v[other]) for v in said.values() if one in v and other in v]
+            if both:
+                table = agreement_table(both, classes)
+                found.append({"kind": kind, "annotators": [one, other], **kappa(table)})
+    return found

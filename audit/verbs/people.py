@@ -1,0 +1,49 @@
+"""What several people say of one row, and what their words weigh."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from audit.words.records import HumanLabel
+from audit.words.review import CANNOT_TELL
+
+
+def by_subject(labels: Iterable[HumanLabel], kind: str) -> dict[str, dict[str, str]]:
+    """pair_id or session_id -> annotator -> value, from each newest word; `cannot tell` says nothing."""
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for label in labels:
+        if label.kind == kind and label.value != CANNOT_TELL:
+            found[label.pair_id or label.session_id or ""][label.annotator] = label.value
+    return found
+
+
+def majority(said: Mapping[str, str]) -> str | None:
+    """What most people say; NULL where nobody does, or two values are said as often."""
+    first = Counter(said.values()).most_common(2)
+    if not first or (len(first) == 2 and first[0][1] == first[1][1]):
+        return None
+    return first[0][0]
+
+
+def post_stratified(strata: Sequence[str], weights: Sequence[float], is_said: Sequence[bool]) -> list[float]:
+    """For each row that was picked, how many rows it stands for: 0 where nobody said anything of it.
+
+    What was picked and not labelled is stood for by the labelled of its stratum, as if those had been left
+    out at random.
+    """
+    whole: dict[str, float] = defaultdict(float)
+    heard: Counter[str] = Counter()
+    for stratum, weight, said in zip(strata, weights, is_said, strict=True):
+        whole[stratum] += weight
+        heard[stratum] += said
+    return [
+        whole[stratum] / heard[stratum] if said else 0.0
+        for stratum, said in zip(strata, is_said, strict=True)
+    ]
+
+
+def agreement_table(
+    pairs: Iterable[tuple[str | None, str | None]], classes: Sequence[str]
+) -> list[list[int]]:
+    """How often each class of the first rater met each of the second, of those that are named."""
+    counts = Counter(pairs)
+    return [[counts[one, other] for other in classes] for one in classes]
