@@ -8,11 +8,12 @@ from audit.words.schema import metadata
 
 
 def runs_to_prune(connection: Connection) -> list[dict[str, Any]]:
-    """run_id, name, number of calls and of human labels of every run, the newest first."""
+    """run_id, name, status, number of calls and of human labels of every run, the newest first."""
     query = """
         select
             run_id,
             name,
+            status,
             (select count(*) from judge_logs where judge_logs.run_id = audit_runs.run_id) as calls,
             (
                 select count(*)

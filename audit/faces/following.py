@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from audit.faces.cli import check_output
+from audit.words.errors import BadFile
+
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
@@ -21,7 +24,24 @@ class Step(NamedTuple):
 
 def read_steps(text: str | None) -> list[Step]:
     """The steps as they are written. Raises click.BadParameter for what is none, before anything is begun."""
-    return [_step(part.strip()) for part in text.split(",")] if text is not None else []
+    steps = [_step(part.strip()) for part in text.split(",")] if text is not None else []
+    names = [step.name for step in steps]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise click.BadParameter(f"{twice} stands twice", param_hint="--then")
+    return steps
+
+
+def check_files(ctx: click.Context, steps: list[Step], log_file: Path | None) -> None:
+    """Before anything is paid for: can what follows be written? Raises BadFile."""
+    for name, file in steps:
+        if file is None:
+            continue
+        check_output(ctx, file, _ENDINGS[name])
+        if not file.parent.is_dir():
+            raise BadFile(str(file), "", f"there is no folder {file.parent}: make it first")
+        if log_file is not None and file.resolve() == log_file.resolve():
+            raise BadFile(str(file), "", "is the log file as well: name another")
 
 
 def _step(text: str) -> Step:

@@ -150,8 +150,10 @@ class Budget:
             price = self.config.price_of(row["profile"] or "")
             cost = 0.0 if price is None else row["prompt_tokens"] * price.prompt / 1e6
             cost += 0.0 if price is None else row["completion_tokens"] * price.completion / 1e6
+            guessed = int(row["chars"]) // CHARS_A_TOKEN
+            cost += 0.0 if price is None else guessed * price.prompt / 1e6
             spent = Spent(
-                int(row["total_tokens"]) + int(row["chars"]) // CHARS_A_TOKEN,
+                int(row["total_tokens"]) + guessed,
                 cost,
                 row["guessed"],
                 int(price is None),

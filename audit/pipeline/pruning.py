@@ -23,9 +23,10 @@ class Old(NamedTuple):
 
 
 def old_runs(engine: Engine, keep: int, folder: Path, name: str | None = None) -> list[Old]:
-    """All but the newest `keep` runs of each name, or of one; without those that people have labelled.
+    """All that are older than the newest `keep` complete runs of each name, or of one.
 
-    Their labels are what later judges are measured by.
+    Without those that people have labelled: their labels are what later judges are measured by. A run that is
+    not complete counts as nothing, and goes where it is older than all that are kept.
     """
     with reading(engine) as connection:
         held = store_pruned.runs_to_prune(connection)
@@ -34,8 +35,9 @@ def old_runs(engine: Engine, keep: int, folder: Path, name: str | None = None) -
     newest: dict[str, int] = {}
     found = []
     for run in held:
-        newest[run["name"]] = newest.get(run["name"], 0) + 1
-        is_old = newest[run["name"]] > keep and not run["labels"]
+        kept = newest.get(run["name"], 0)
+        is_old = kept >= keep and not run["labels"]
+        newest[run["name"]] = kept + (run["status"] == "complete")
         if is_old and name in (None, run["name"]):
             file = folder / f"{run['run_id']}.logs.jsonl"
             found.append(Old(run["run_id"], run["name"], run["calls"], file))

@@ -75,9 +75,14 @@ def spent_on(reply: Reply, profile: str, config: Config) -> Spent:
 def _spent(config: Config, profile: str, usage: Usage, chars: int, *, is_error: bool) -> Spent:
     cost = _cost(config, profile, usage, is_error=is_error)
     unpriced = int(cost is None)
-    if usage.total_tokens is not None:
-        return Spent(usage.total_tokens, cost or 0.0, 0, unpriced)
-    return Spent() if is_error else Spent(chars // CHARS_A_TOKEN, cost or 0.0, 1, unpriced)
+    if usage.total_tokens is None and is_error:
+        return Spent()
+    tokens = chars // CHARS_A_TOKEN if usage.total_tokens is None else usage.total_tokens
+    price = config.price_of(profile)
+    if cost is None and price is not None:
+        # So that a limit of costs holds all the same: most of a judge's tokens are the prompt's.
+        cost = tokens * price.prompt / 1e6
+    return Spent(tokens, cost or 0.0, int(usage.total_tokens is None), unpriced)
 
 
 def _cost(config: Config, profile: str, usage: Usage, *, is_error: bool) -> float | None:

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 import yaml
 from live_rows import rows
+from server import ChatServer, Say
 from sqlalchemy import create_engine, text
 
+from audit.offline.serve import serve
 from audit.pipeline.advice import weight_advice
 from audit.words.schema import metadata
 
@@ -150,6 +152,45 @@ def test_log_file_when_it_cannot_be_written_or_the_command_fails_then_it_is_told
     assert (event["event"], "no such file" in event["message"]) == ("error", True)
 
 
+def test_night_when_the_judge_was_out_then_the_same_command_asks_again_the_next_one(
+    here: Any, small: Callable[..., Path], gateway: Callable[..., ChatServer], tmp_path: Path
+) -> None:
+    is_out = [True]
+    server = gateway(lambda body: Say(status=500) if is_out[0] else Say(body=serve(body)))
+    config = small(agents=["agent-95", "agent-50"])
+    changed = yaml.safe_load(config.read_text(encoding="utf-8"))
+    for profile in changed["profiles"]:
+        if profile["role"] == "llm_judge":
+            profile |= {"base_url": server.base_url, "attempts": 1}
+    config.write_text(yaml.safe_dump(changed), encoding="utf-8")
+    assert here("run", "-c", config).code == 4
+    assert here("run", "-c", config).code == 4
+    is_out[0] = False
+    did = here("run", "-c", config, "--then", "export=clean.jsonl")
+    assert did.code == 0, did.stderr
+    assert len(rows(tmp_path / "audit.db", "select 1 from audit_runs")) == 1
+    assert (tmp_path / "clean.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("steps", "more", "why"),
+    [
+        ("report=none/out.html", (), "there is no folder none: make it first"),
+        ("report=folder.html", (), "folder.html: cannot be written: Is a directory"),
+        ("gate,gate", (), "gate stands twice"),
+        ("export=night.jsonl", ("--log-file", "night.jsonl"), "is the log file as well"),
+    ],
+)
+def test_then_when_a_file_cannot_be_written_then_that_is_told_before_anything_is_paid_for(
+    steps: str, more: tuple[str, ...], why: str, here: Any, small: Callable[..., Path], tmp_path: Path
+) -> None:
+    (tmp_path / "folder.html").mkdir()
+    did = here("run", "-c", small(), "--then", steps, *more)
+    assert did.code in (1, 2)
+    assert why in did.stderr
+    assert not (tmp_path / "audit.db").exists()
+
+
 def rate(k: int, n: int) -> dict[str, Any]:
     return {"k": k, "n": n, "value": k / n}
 
@@ -210,6 +251,9 @@ def test_prune_when_runs_are_old_then_they_go_whole_but_for_those_with_labels_by
                 assert held <= {ids[0], ids[2], ids[3]}
     engine.dispose()
     assert (tmp_path / "pruned" / f"{ids[1]}.logs.jsonl").stat().st_size > 0
+    # What is not complete counts for nothing: it is no baseline for the nights to come.
+    for _ in range(2):
+        assert here("run", "-c", config, "--new", "--name", "one", "--limit", "1", db=database_url).code == 4
     again = here("prune", "--keep-runs", "1", db=database_url)
     assert (again.code, again.stdout) == (0, "no run is older than that\n")
     unknown = here("prune", "--keep-runs", "1", "--name", "non", db=database_url)

@@ -89,7 +89,7 @@ def test_run_when_the_budget_is_used_up_then_it_says_that_it_was_the_budget(stag
     assert used >= 500
     assert (
         f"incomplete: the budget of 500 tokens is used up ({used:,} used by this run): "
-        "with a higher one the same command goes on from there" in ran.stderr
+        "with a higher one the same command goes on, --new begins another run" in ran.stderr
     )
 
 

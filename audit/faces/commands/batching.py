@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from audit.faces.cli import Settings, settings_of, shared_options
+from audit.faces.cli import Settings, check_output, settings_of, shared_options
 from audit.words.errors import EXIT_INCOMPLETE
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def export(ctx: click.Context, path: Path, run: str, retry_errors: bool) -> None
     from audit.pipeline.batch_by_hand import export_requests
 
     settings = settings_of(ctx)
+    check_output(ctx, path, (".jsonl",))
     config = _config(settings)
     engine = open_database(settings.db, create=False)
     try:

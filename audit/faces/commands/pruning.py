@@ -9,7 +9,7 @@ from audit.faces.cli import settings_of, shared_options
 
 @click.command("prune")
 @click.option("--keep-runs", required=True, type=click.IntRange(min=1), metavar="N",
-              help="Keep the newest N runs of each name.")  # fmt: skip
+              help="Keep the newest N complete runs of each name, and what is newer.")  # fmt: skip
 @click.option("--name", metavar="NAME", help="Only runs of this name.")
 @click.option(
     "-o", "--output", "folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False),

@@ -38,7 +38,7 @@ def stage_options(command: Any) -> Any:
         click.option("--dry-run", is_flag=True, help="Say how many calls there would be."),
         click.option("--seed", type=int, callback=_seed, help="Instead of the seeds in the config."),
         click.option("--allow-unknown-cost", is_flag=True, help="Go on where a price is not known."),
-        click.option("--max-cost", type=click.FloatRange(min=0, min_open=True), metavar="USD",
+        click.option("--max-cost", type=click.FloatRange(0, 1e12, min_open=True), metavar="USD",
                      help="What the run may cost by the config's `prices`, in all; resumable."),
         click.option("--max-tokens", type=click.IntRange(min=1),
                      help="How many tokens the run may use in all; resumable."),
@@ -163,10 +163,11 @@ def _regrade(ctx: click.Context, wanted: str, path: Path) -> None:
 
 
 def _stages(ctx: click.Context, stages: tuple[str, ...], options: dict[str, Any]) -> None:
-    from audit.faces.following import read_steps
+    from audit.faces.following import check_files, read_steps
     from audit.faces.log_file import log_file
 
     steps = read_steps(options.get("then"))
+    check_files(ctx, steps, options["log_path"])
     with log_file(options["log_path"]) as log:
         code = _run_stages(settings_of(ctx), stages, options, Told(log, steps))
         log.event("end", exit_code=code)
@@ -376,5 +377,5 @@ def _why_incomplete(ran: "Ran") -> str:
         "stopped": "not all is done: the same command goes on from there",
     }[ran.status]
     if meter.over_budget is not None and ran.status == "stopped":
-        return f"{meter.over_budget}: with a higher one the same command goes on from there"
+        return f"{meter.over_budget}: with a higher one the same command goes on, --new begins another run"
     return reason if meter.stopped_by is None else f"{meter.stopped_by}: {reason}"
