@@ -4,12 +4,29 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
+# Failed for good: no later call made up for it.
 _CALLS = """
-    select profile, error, count(*) as calls
-    from judge_logs
-    where run_id = :run_id and parse_status = 'error'
-    group by profile, error
-    order by calls desc, profile, error
+    select failed.profile, failed.error, count(*) as calls
+    from judge_logs as failed
+    left join sessions on sessions.session_id = failed.session_id
+    where failed.run_id = :run_id
+        and failed.parse_status = 'error'
+        and case
+            when failed.pair_id is not null then not exists (
+                select 1
+                from judge_logs as later
+                where later.pair_id = failed.pair_id
+                    and later.presented_order = failed.presented_order
+                    and later.profile = failed.profile
+                    and later.parse_status <> 'error'
+                    and later.log_id > failed.log_id
+            )
+            when failed.role = 'satisfaction' then sessions.satisfaction is null
+            when failed.role = 'verifier' then coalesce(sessions.fault, '') = 'verifier'
+            else coalesce(sessions.fault, 'gateway') = 'gateway'
+        end
+    group by failed.profile, failed.error
+    order by calls desc, failed.profile, failed.error
     limit :most
 """
 _SESSIONS = """
@@ -53,7 +70,7 @@ class BrokenSessions(NamedTuple):
 
 
 def failed_calls(connection: Connection, run_id: str, most: int = 3) -> list[FailedCalls]:
-    """The most frequent errors of the run's calls, those that were mended later too."""
+    """The most frequent errors of the run's calls that nothing made up for."""
     found = connection.execute(text(_CALLS), {"run_id": run_id, "most": most})
     return [FailedCalls(*row) for row in found]
 

@@ -17,7 +17,8 @@ def print_held(found: dict[str, Any]) -> None:
     verdict = "passes" if found["passed"] else f"fails: {bad} of {len(lines)} lines above"
     if found["advice"] is not None:
         lines.append(f"advice   {found['advice']['text']}")
-    for line in (*lines, f"run {found['run_id']} {verdict} (limits of {found['limits_of']})"):
+    of = (f"gate {found['gate']}, " if found["gate"] else "") + f"limits of {found['limits_of']}"
+    for line in (*lines, f"run {found['run_id']} {verdict} ({of})"):
         click.echo(visible(line).replace("\n", "⏎"))
 
 

@@ -21,12 +21,14 @@ class LogFile:
     """Events, one object a line: `at` (UTC), `event`, and what belongs to it. Each is in the file at once."""
 
     def __init__(self, write: Callable[[str], Any]) -> None:
+        self.run_id: str | None = None  # of each line, so that two commands can share a file
         self._write = write
         self._said = 0.0
 
     def event(self, event: str, **more: Any) -> None:
         """One line."""
-        self._write(json.dumps({"at": clock.now(), "event": event} | more, ensure_ascii=False) + "\n")
+        line = {"at": clock.now(), "event": event, "run_id": self.run_id} | more
+        self._write(json.dumps(line, ensure_ascii=False) + "\n")
 
     def progress(self, meter: "Meter") -> None:
         """A stage begins, is done, or goes on for some seconds more."""
@@ -58,4 +60,5 @@ def log_file(path: Path | None) -> Iterator[LogFile]:
             raise
         except Exception as error:
             log.event("error", kind=type(error).__name__, message=str(error))
+            log.event("end", exit_code=1)
             raise

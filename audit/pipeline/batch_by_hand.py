@@ -109,6 +109,8 @@ def ingest_results(
         run_id = None if only is None else ask.run_named(connection, only).run_id
         found = _runs_of(connection, paths, run_id)
         runs = [ask.run_named(connection, name) for name in found]
+    if not runs:
+        raise BadFile(str(paths[0]), "", "holds no result line: did the batch fail?")
     return [_ingest(engine, run, paths, config, environ) for run in runs]
 
 

@@ -94,7 +94,7 @@ def _resumed(run: Run, fresh: Run) -> Run:
 def _differing(run: Run, fresh: Run) -> str:
     """What a run's config and this one do not have in common: key paths, or the tasks."""
     before, now = (_deciding(json.loads(one.config_json)["config"]) for one in (run, fresh))
-    keys = [key for key in now if key != "profiles" and before.get(key) != now[key]]
+    keys = [key for key in {**now, **before} if key != "profiles" and before.get(key) != now.get(key)]
     known = {profile["name"]: profile for profile in before["profiles"]}
     for profile in now["profiles"]:
         earlier = known.get(profile["name"], {})

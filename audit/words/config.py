@@ -85,6 +85,9 @@ class Profile(_Strict):
             json.dumps(value, allow_nan=False)
         except (TypeError, ValueError, RecursionError):
             raise ValueError("holds what JSON cannot: a date, an infinite number, or itself") from None
+        ours = sorted({"model", "messages", "stream", "tools"} & value.keys())
+        if ours:
+            raise ValueError(f"has no place for {', '.join(ours)}: every call has its own")
         return value
 
 

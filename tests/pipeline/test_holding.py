@@ -174,7 +174,10 @@ def test_gate_when_no_file_is_named_then_the_runs_own_limits_hold_or_it_says_the
     assert here("run", "-c", config).code == 0
     config.unlink()
     ran = here("gate")
-    assert (ran.code, ran.stdout.splitlines()[-1].endswith("(limits of the run's config)")) == (0, True)
+    assert (ran.code, ran.stdout.splitlines()[-1].endswith("(gate judge, limits of the run's config)")) == (
+        0,
+        True,
+    )
 
     (tmp_path / "p.csv").write_text(
         "pair_id,reward_a,reward_b,pref_ab,pref_ba\np,1,0,A,A\n", encoding="utf-8"
@@ -183,7 +186,7 @@ def test_gate_when_no_file_is_named_then_the_runs_own_limits_hold_or_it_says_the
     none = here("gate")
     assert (none.code, "was begun without thresholds" in none.stderr) == (1, True)
     (tmp_path / "audit.yaml").write_text("gate: {accuracy: {max: 1}}\n", encoding="utf-8")
-    assert "(limits of audit.yaml)" in here("gate").stdout
+    assert "limits of audit.yaml)" in here("gate").stdout
 
 
 def test_plan_when_it_is_reckoned_then_it_follows_from_the_runs_rate_clustering_and_cost(

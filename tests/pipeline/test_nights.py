@@ -81,6 +81,7 @@ def test_three_nights_when_the_judge_gets_worse_on_the_third_then_the_gate_says_
     stages = [event["stage"] for event in events if event["event"] == "stage"]
     assert list(dict.fromkeys(stages)) == ["simulate", "judge", "satisfaction", "verify"]
     assert all(event["at"].endswith("Z") for event in events)
+    assert {event["run_id"] for event in events} == {run["run_id"] for run in told["runs"]}
 
     gone = told["runs"][0]["run_id"]
     before = rows(tmp_path / "reward_audit.db", "select count(*) from judge_logs")[0][0]
@@ -148,8 +149,9 @@ def test_log_file_when_it_cannot_be_written_or_the_command_fails_then_it_is_told
     assert (did.code, did.stderr.startswith(f"error: --log-file {tmp_path}: cannot be written")) == (1, True)
     did = here("run", "-c", tmp_path / "none.yaml", "--log-file", tmp_path / "log")
     assert did.code == 1
-    (event,) = [json.loads(line) for line in (tmp_path / "log").read_text("utf-8").splitlines()]
+    event, end = [json.loads(line) for line in (tmp_path / "log").read_text("utf-8").splitlines()]
     assert (event["event"], "no such file" in event["message"]) == ("error", True)
+    assert (end["event"], end["exit_code"]) == ("end", 1)
 
 
 def test_night_when_the_judge_was_out_then_the_same_command_asks_again_the_next_one(

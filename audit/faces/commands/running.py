@@ -214,7 +214,8 @@ def _run_stages(settings: Settings, stages: tuple[str, ...], options: dict[str, 
 
     def announce(run: "Run", is_new: bool) -> None:
         click.echo(f"{'run' if is_new else 'going on with run'} {run.run_id} ({run.status})", err=True)
-        told.log.event("run", run_id=run.run_id, name=run.name, status=run.status, is_new=is_new)
+        told.log.run_id = run.run_id
+        told.log.event("run", name=run.name, status=run.status, is_new=is_new)
 
     try:
         # What a user's own tool or check prints must not get among the report.
