@@ -1,16 +1,18 @@
 """The sample of pairs that a run looks at, where its config wants no more: by category and agent pair."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Connection
 
 from audit.doors import waiting
 from audit.verbs.sampling import stratified
-from audit.words.config import Config
 from audit.words.records import Run
-from audit.words.tasks import Task
 from audit.words.text import as_json
+
+if TYPE_CHECKING:  # as heavy as the database library, and `export dpo` only asks where a run stands
+    from audit.words.config import Config
+    from audit.words.tasks import Task
 
 
 class Place(NamedTuple):
@@ -25,7 +27,7 @@ class Place(NamedTuple):
 class PairPlan:
     """Which pairs of a live run are to be judged, and so which sessions are needed."""
 
-    def __init__(self, config: Config, tasks: list[Task]) -> None:
+    def __init__(self, config: "Config", tasks: "list[Task]") -> None:
         self._chosen: set[str] | None = None
         self._needed: set[Place] | None = None
         if config.sample is not None:
@@ -50,7 +52,7 @@ class PairPlan:
         return None if self._needed is None else len(self._needed)
 
 
-def planned_sessions(config: Config, tasks: list[Task]) -> int:
+def planned_sessions(config: "Config", tasks: "list[Task]") -> int:
     """How many sessions a live run of the config holds."""
     needed = PairPlan(config, tasks).sessions()
     return len(tasks) * config.trials * len(config.agents) if needed is None else needed
@@ -77,7 +79,7 @@ def in_sample(
     return [pair_id for pair_id in pair_ids if keys[pair_id] in chosen]
 
 
-def _all_pairs(config: Config, tasks: list[Task]) -> Iterator[tuple[str | None, Place, Place]]:
+def _all_pairs(config: "Config", tasks: "list[Task]") -> Iterator[tuple[str | None, Place, Place]]:
     for task in tasks:
         for trial in range(config.trials):
             for a, b in config.agent_pairs():
