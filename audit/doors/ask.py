@@ -238,10 +238,14 @@ def count_calls(connection: Connection, run_id: str) -> int:
 def cost(connection: Connection, run_id: str, gate: str, *, calls: int) -> dict[str, Any]:
     """Calls, tokens and price of the gate's pairs, as far as they are known; NULL where nothing is.
 
+    The price is NULL too where that of one judged pair is not known: a part of it would look like all.
     `unknown_calls`: of so many calls no gateway told the tokens.
     """
     usd = connection.execute(
-        text("select sum(cost_usd) from audit_pairs where run_id = :r and gate = :g"),
+        text(
+            "select case when count(cost_usd) = count(judged_at) then sum(cost_usd) end "
+            "from audit_pairs where run_id = :r and gate = :g"
+        ),
         {"r": run_id, "g": gate},
     ).scalar()
     found = connection.execute(

@@ -83,7 +83,8 @@ def calls_by_role(connection: Connection, run_id: str) -> dict[str, int]:
 def used(connection: Connection, run_id: str) -> list[dict[str, Any]]:
     """What the run's calls used, by role and profile; without those that failed and told no tokens.
 
-    `guessed` calls told none, and have `chars` characters.
+    `guessed` calls told none, and have `chars` characters; `unsplit` ones, those among them, did not tell
+    prompt and completion apart, so that their cost is not known: they told `unsplit_tokens`.
     """
     query = """
         select
@@ -93,6 +94,9 @@ def used(connection: Connection, run_id: str) -> list[dict[str, Any]]:
             coalesce(sum(prompt_tokens) filter (where completion_tokens is not null), 0) as prompt_tokens,
             coalesce(sum(completion_tokens) filter (where prompt_tokens is not null), 0) as completion_tokens,
             count(*) filter (where total_tokens is null) as guessed,
+            count(*) filter (where prompt_tokens is null or completion_tokens is null) as unsplit,
+            coalesce(sum(total_tokens) filter (where prompt_tokens is null or completion_tokens is null), 0)
+                as unsplit_tokens,
             coalesce(sum(length(request_json)) filter (where total_tokens is null), 0)
                 + coalesce(sum(length(raw_output)) filter (where total_tokens is null), 0) as chars
         from judge_logs

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
+from audit.words.names import CUT
+
 # Failed for good: no later call made up for it.
 _CALLS = """
     select failed.profile, failed.error, count(*) as calls
@@ -37,7 +39,7 @@ _SESSIONS = """
         count(*) as broken,
         (select count(*) from sessions where run_id = :run_id)
     from sessions
-    where run_id = :run_id and fault is not null
+    where run_id = :run_id and fault is not null and substr(coalesce(end_reason, ''), 1, :size) <> :cut
     group by fault, end_reason
     order by broken desc, fault, end_reason
     limit :most
@@ -76,8 +78,9 @@ def failed_calls(connection: Connection, run_id: str, most: int = 3) -> list[Fai
 
 
 def broken_sessions(connection: Connection, run_id: str, most: int = 3) -> list[BrokenSessions]:
-    """The faults of the run's sessions, the most frequent first."""
-    found = connection.execute(text(_SESSIONS), {"run_id": run_id, "most": most})
+    """The faults of the run's sessions, the most frequent first; one that is gone on with has none."""
+    values = {"run_id": run_id, "most": most, "cut": CUT, "size": len(CUT)}
+    found = connection.execute(text(_SESSIONS), values)
     return [BrokenSessions(*row) for row in found]
 
 

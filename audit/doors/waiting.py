@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, String, bindparam, text
 
 from audit.doors.failed import ASKED_IN_VAIN, LAST_FAILED
+from audit.words.names import CUT
 from audit.words.text import from_stored
 
 # Faults that are not the agent's: what such a session holds says nothing of it.
@@ -86,14 +87,14 @@ def session_faults(connection: Connection, run_id: str) -> dict[str, str | None]
     return {row[0]: row[1] for row in found}
 
 
-def cut_sessions(connection: Connection, run_id: str, reason: str) -> dict[str, dict[str, Any]]:
-    """session_id -> what is stored of every session whose end_reason begins with `reason`."""
+def cut_sessions(connection: Connection, run_id: str) -> dict[str, dict[str, Any]]:
+    """session_id -> what is stored of every session that the budget cut."""
     query = """
         select session_id, transcript_json, end_reason, prompt_tokens, completion_tokens, total_tokens
         from sessions
         where run_id = :run_id and fault = 'gateway' and substr(end_reason, 1, :size) = :reason
     """
-    found = _rows(connection, query, run_id=run_id, size=len(reason), reason=reason)
+    found = _rows(connection, query, run_id=run_id, size=len(CUT), reason=CUT)
     return {row["session_id"]: row for row in found}
 
 

@@ -22,6 +22,13 @@ class Step(NamedTuple):
     file: Path | None
 
 
+class Limits(NamedTuple):
+    """The config whose thresholds hold, and the gates, judges or panels, that are held to them."""
+
+    file: Path | None
+    gates: tuple[str, ...]
+
+
 def read_steps(text: str | None) -> list[Step]:
     """The steps as they are written. Raises click.BadParameter for what is none, before anything is begun."""
     steps = [_step(part.strip()) for part in text.split(",")] if text is not None else []
@@ -61,12 +68,15 @@ def _step(text: str) -> Step:
     return Step(name, Path(file) if file else None)
 
 
-def follow(engine: "Engine", run_id: str, steps: list[Step], *, quiet: bool) -> tuple[dict[str, Any], bool]:
+def follow(
+    engine: "Engine", run_id: str, steps: list[Step], limits: Limits, *, quiet: bool
+) -> tuple[dict[str, Any], bool]:
     """Do the steps one after the other: what each found, by its name, and whether no gate failed.
 
     After a gate that failed nothing is exported: nobody should train on what it stands for. A report is
     written all the same.
     """
+    from audit.faces.commands.reporting import write_page
     from audit.faces.gate_text import print_held
     from audit.pipeline.exporting_dpo import Wish, export_dpo
     from audit.pipeline.holding import hold
@@ -75,14 +85,14 @@ def follow(engine: "Engine", run_id: str, steps: list[Step], *, quiet: bool) -> 
     passed = True
     for name, file in steps:
         if name == "gate":
-            held = hold(engine, run_id)
-            passed = passed and held["passed"]
-            found[name] = held
-            if not quiet:
-                print_held(held)
+            held = [hold(engine, run_id, limits.file, gate) for gate in limits.gates]
+            passed = all(one["passed"] for one in held)
+            found[name] = {"passed": passed, "gates": held}
+            for one in () if quiet else held:
+                print_held(one)
         elif name == "report" and file is not None:
             found[name] = {"file": str(file)}
-            _write_report(engine, run_id, file)
+            write_page(engine, run_id, None, file)
             _say(f"wrote the report to {file}", quiet=quiet)
         elif file is not None and not passed:
             found[name] = None
@@ -94,14 +104,6 @@ def follow(engine: "Engine", run_id: str, steps: list[Step], *, quiet: bool) -> 
             counts = exported["counts"]
             _say(f"exported {counts['exported']:,} of {counts['candidates']:,} pairs to {file}", quiet=quiet)
     return found, passed
-
-
-def _write_report(engine: "Engine", run_id: str, file: Path) -> None:
-    from audit.doors.tables import write_text
-    from audit.faces.page import html_page
-    from audit.pipeline.worst import report_with_worst
-
-    write_text(file, html_page(*report_with_worst(engine, run_id, None)))
 
 
 def _say(text: str, *, quiet: bool) -> None:

@@ -148,15 +148,13 @@ class Budget:
         """What earlier commands on the run used: rows of `counts.used`."""
         for row in used:
             price = self.config.price_of(row["profile"] or "")
-            cost = 0.0 if price is None else row["prompt_tokens"] * price.prompt / 1e6
-            cost += 0.0 if price is None else row["completion_tokens"] * price.completion / 1e6
-            guessed = int(row["chars"]) // CHARS_A_TOKEN
-            cost += 0.0 if price is None else guessed * price.prompt / 1e6
+            guessed = row["chars"] // CHARS_A_TOKEN
+            prompt = row["prompt_tokens"] + row["unsplit_tokens"] + guessed
             spent = Spent(
-                int(row["total_tokens"]) + guessed,
-                cost,
+                row["total_tokens"] + guessed,
+                0.0 if price is None else price.usd(prompt, row["completion_tokens"]),
                 row["guessed"],
-                int(price is None),
+                1 if price is None else row["unsplit"],
             )
             self.spend(ROLES[row["role"]], spent)
 

@@ -14,6 +14,7 @@ from audit.pipeline.calls import Read, log_of
 from audit.verbs.user_turn import UserTurn, read_user_turn
 from audit.verbs.verdict_text import without_thinking
 from audit.words.calls import Message, Reply
+from audit.words.names import CUT
 from audit.words.profiles import Endpoint
 from audit.words.records import JudgeLog
 from audit.words.tasks import Task
@@ -21,7 +22,6 @@ from audit.words.tasks import Task
 GREETING = {"en": "Hello, how can I help you?", "zh": "您好，请问您需要什么？"}
 TOOL_ROUNDS = 12
 TOOL_ERROR = "tool_error"
-CUT = "budget_"  # begins the end_reason of a session that is gone on with
 
 
 class Chat(Protocol):
@@ -76,15 +76,19 @@ class Conversation:
     call_ids: set[str] = field(default_factory=set)
     pending: str | None = None  # the user has ended it, and the agent has its turn to act
 
-    async def go_on_from(self, messages: list[Message], end_reason: str) -> None:
-        """Take up a session that was cut: what was said is said, what was done is done again in the world."""
+    async def go_on_from(self, messages: list[Message], end_reason: str) -> bool:
+        """Take up a session that was cut: what was said is said, what was done is done again in the world.
+
+        False where that broke the world, and so the session is over.
+        """
         self.messages = messages
         self.pending = end_reason.removeprefix(CUT) or None
         for message in messages:
             for call in message.get("tool_calls") or ():
                 self.call_ids.add(call["id"])
-                function = call["function"]
-                await asyncio.to_thread(self.world.call, function["name"], function["arguments"])
+                if await self._done_in_world(call) is None:
+                    return False
+        return True
 
     async def hold(self) -> None:
         """Turn by turn, until the user ends it, someone breaks, or the turns are used up."""
@@ -149,18 +153,22 @@ class Conversation:
 
     async def _does(self, call: dict[str, Any]) -> bool:
         """One call of a tool; false where it broke the world, and so the session is over."""
+        result = await self._done_in_world(call)
+        if result is not None:
+            self.messages.append({"role": "tool", "tool_call_id": call["id"], "content": result})
+        return result is not None
+
+    async def _done_in_world(self, call: dict[str, Any]) -> str | None:
+        """What a tool answers; NULL where it broke the world, which ends the session."""
         function = call["function"]
         try:
             # In a thread: other sessions go on while a tool is at work.
-            result = await asyncio.to_thread(self.world.call, function["name"], function["arguments"])
+            return await asyncio.to_thread(self.world.call, function["name"], function["arguments"])
         except Overrun as error:
             self.end("tool_timeout", "gateway", str(error))
-            return False
         except Exception as error:  # a user's own function may have done anything
             self.end(TOOL_ERROR, "verifier", f"the tool {function['name']} broke the world: {named(error)}")
-            return False
-        self.messages.append({"role": "tool", "tool_call_id": call["id"], "content": result})
-        return True
+        return None
 
     def _tidy(self, call: dict[str, Any]) -> dict[str, Any]:
         """A tool call as it is done and goes back to the gateway: id, type, name, arguments as text.

@@ -21,7 +21,7 @@ from audit.pipeline.judge import judge
 from audit.pipeline.live import Live, Meter, endpoint_of, key_name
 from audit.pipeline.scoring import score_run
 from audit.pipeline.simulate import simulate
-from audit.pipeline.standing import left, settle_status
+from audit.pipeline.standing import failed_share, left, settle_status
 from audit.pipeline.verify import verify
 from audit.pipeline.work import Stopped
 from audit.words.config import Config
@@ -72,8 +72,9 @@ def run(
         return Ran(found, "complete", Meter())
     if found.kind == "live" and not is_new and order.resume is None and tuple(order.stages) == STAGES:
         with reading(engine) as connection:
+            calls, failed = failed_share(connection, found)
             # All that keeps it from being complete are calls that failed: another night, another try.
-            if not any(left(connection, found).values()):
+            if failed > config.max_error_rate * calls and not any(left(connection, found).values()):
                 order = order._replace(retry_errors=True)
     with leased(engine, found.run_id):
         return _work(engine, order, found, tasks, keys, Meter(tell=tell))

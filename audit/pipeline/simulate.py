@@ -13,12 +13,13 @@ from audit.doors.world import World
 from audit.doors.world_sql import named
 from audit.pipeline.budget import UsedUp
 from audit.pipeline.calls import tokens_of
-from audit.pipeline.conversation import CUT, TOOL_ERROR, Conversation, Parts
+from audit.pipeline.conversation import TOOL_ERROR, Conversation, Parts
 from audit.pipeline.live import Live
 from audit.pipeline.sampled import PairPlan, Place, planned_sessions
 from audit.words import clock
 from audit.words.config import MOST_SESSIONS
 from audit.words.errors import BadRequest
+from audit.words.names import CUT
 from audit.words.records import JudgeLog, Session
 from audit.words.tasks import Task
 from audit.words.text import as_json
@@ -56,7 +57,7 @@ async def simulate(live: Live) -> None:
     again = {"gateway", "simulator", TOOL_ERROR} if live.retry_errors else {"gateway"}
     with reading(live.engine) as connection:
         stored = waiting.session_faults(connection, live.run.run_id)
-        cut = waiting.cut_sessions(connection, live.run.run_id, CUT)
+        cut = waiting.cut_sessions(connection, live.run.run_id)
 
     def due() -> Iterator[Planned]:
         """Made one by one: there may be millions."""
@@ -116,9 +117,10 @@ async def _hold(live: Live, item: Planned, earlier: dict[str, Any] | None) -> He
     world = await asyncio.to_thread(World, item.task)
     with world:
         conversation = Conversation(parts, live, world)
-        if earlier is not None:
-            await conversation.go_on_from(json.loads(earlier["transcript_json"]), earlier["end_reason"])
-        await conversation.hold()
+        if earlier is None or await conversation.go_on_from(
+            json.loads(earlier["transcript_json"]), earlier["end_reason"]
+        ):
+            await conversation.hold()
         if conversation.end_reason.startswith(CUT) and not conversation.logs:
             raise UsedUp
         state_json = None if conversation.end_reason == TOOL_ERROR else _state_left(conversation, world)

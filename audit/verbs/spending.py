@@ -81,7 +81,7 @@ def _spent(config: Config, profile: str, usage: Usage, chars: int, *, is_error: 
     price = config.price_of(profile)
     if cost is None and price is not None:
         # So that a limit of costs holds all the same: most of a judge's tokens are the prompt's.
-        cost = tokens * price.prompt / 1e6
+        cost = price.usd(tokens, 0)
     return Spent(tokens, cost or 0.0, int(usage.total_tokens is None), unpriced)
 
 
@@ -93,4 +93,4 @@ def _cost(config: Config, profile: str, usage: Usage, *, is_error: bool) -> floa
         return 0.0
     if usage.prompt_tokens is None or usage.completion_tokens is None:
         return None
-    return (usage.prompt_tokens * price.prompt + usage.completion_tokens * price.completion) / 1e6
+    return price.usd(usage.prompt_tokens, usage.completion_tokens)

@@ -18,6 +18,10 @@ class Price(_Strict):
     prompt: Annotated[float, Field(ge=0)]
     completion: Annotated[float, Field(ge=0)]
 
+    def usd(self, prompt_tokens: float, completion_tokens: float) -> float:
+        """What so many tokens take."""
+        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
+
 
 class Allowance(_Strict):
     """So many tokens, and so much in USD."""

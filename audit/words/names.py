@@ -75,3 +75,7 @@ def gate_of(name: str | None, members: Sequence[str]) -> str:
     if name is not None:
         return name
     return members[0] if len(members) == 1 else f"panel({'+'.join(members)})"
+
+
+# Begins the end_reason of a session that the budget cut: it is gone on with when that is raised.
+CUT = "budget_"

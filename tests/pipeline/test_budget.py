@@ -15,6 +15,7 @@ from server import ChatServer, Say
 
 from audit.offline.serve import serve
 from audit.pipeline.budget import Budget
+from audit.pipeline.conversation import Conversation
 from audit.pipeline.expected import Unit
 from audit.verbs.spending import Spent, cost_of
 from audit.words.config import Config, check_config
@@ -96,6 +97,7 @@ def test_simulation_when_its_budget_ends_in_sessions_then_they_are_gone_on_with_
         of_run = used(file, "('agent', 'user_simulator', 'judge', 'satisfaction')")
         assert most <= of_run <= most + concurrency * 40_000
         assert f"({of_run:,} used by this run)" in did.stderr
+        assert "are of no use" not in did.stderr  # they are gone on with
         cuts += len(rows(file, "select 1 from sessions where end_reason like 'budget_%'"))
     assert cuts > 3
     assert final_rows(file) == final_rows(tmp_path / "whole.db")
@@ -167,10 +169,18 @@ def test_budget_when_a_gateway_tells_no_tokens_then_they_are_guessed_and_told_to
         del said["usage"]
         return Say(body=said)
 
-    config = behind(small(budget={"roles": {"llm_judge": {"max_tokens": 10_000}}}), gateway(answer))
+    server = gateway(answer)
+    config = behind(small(budget={"roles": {"llm_judge": {"max_tokens": 10_000}}}), server)
     did = here("run", "-c", config, "-j", "1")
     assert did.code == 4
     assert "the budget of role llm_judge of 10,000 tokens is used up" in did.stderr
+    # Nor is the cost of what earlier commands asked known, though there is a price.
+    priced = behind(small(prices=PRICES), server, model="judge-70")
+    for args in (("--new",), ("--resume", "latest", "--retry-errors")):
+        again = here("--json", "run", "-c", priced, *args)
+        assert again.code == 0, again.stderr
+        assert json.loads(again.stdout)["run_cost_usd"] is None
+    assert json.loads(here("--json", "report").stdout)["cost"]["usd"] is None
     assert "unknown for" in did.stderr
     assert rows(tmp_path / "audit.db", "select sum(total_tokens) from judge_logs where role = 'judge'") == [
         (None,)
@@ -254,3 +264,24 @@ def test_cost_when_computed_then_unknown_is_never_nothing() -> None:
     assert cost_of(call(5), config_of(prices={})) is None
     assert cost_of(call(5)._replace(profile="gone"), config) is None
     assert Spent(1, 2.0, 0, 1) + Spent(2, 0.5) == Spent(3, 2.5, 0, 1)
+
+
+class Broken:
+    """A world that does not do again what it did before."""
+
+    def call(self, name: str, _arguments: str | dict[str, Any]) -> str:
+        raise RuntimeError(f"no more {name}")
+
+
+def test_session_when_it_cannot_be_gone_on_with_then_it_is_over_by_the_tools_fault_and_the_run_is_not() -> (
+    None
+):
+    function = {"name": "cancel", "arguments": "{}"}
+    said = [
+        {"role": "user", "content": "Cancel it."},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "function": function}]},
+    ]
+    cut: Any = Conversation(None, None, Broken())  # type: ignore[arg-type] # nobody is asked
+    assert asyncio.run(cut.go_on_from(said, "budget_")) is False
+    assert (cut.end_reason, cut.fault) == ("tool_error", "verifier")
+    assert "no more cancel" in (cut.error or "")

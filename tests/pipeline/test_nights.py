@@ -132,9 +132,11 @@ def test_then_when_asked_for_json_then_all_of_it_is_one_object(
     here: Any, small: Callable[..., Path], tmp_path: Path
 ) -> None:
     limits = {"misselected_of_decided": {"max": 0.0, "by": "upper"}}
-    did = here("--json", "run", "-c", small(gate=limits), "--then", STEPS)
+    judges = ["judge", {"name": "panel", "members": ["judge"]}]
+    did = here("--json", "run", "-c", small(gate=limits, judges=judges), "--then", STEPS)
     found = json.loads(did.stdout)["then"]
     assert did.code == 3
+    assert [held["gate"] for held in found["gate"]["gates"]] == ["judge", "panel"]
     assert (found["gate"]["passed"], found["report"], found["export"]) == (
         False,
         {"file": "out.html"},

@@ -44,7 +44,7 @@ def report_command(ctx: click.Context, run: str, gate: str | None, html: Path | 
         require_matplotlib()
     engine = open_database(settings.db, create=False)
     try:
-        found = report(engine, run, gate) if html is None else _write_page(engine, run, gate, html)
+        found = report(engine, run, gate) if html is None else write_page(engine, run, gate, html)
     finally:
         engine.dispose()
     if settings.as_json:
@@ -55,7 +55,8 @@ def report_command(ctx: click.Context, run: str, gate: str | None, html: Path | 
         print_report(found, is_whole=settings.verbose)
 
 
-def _write_page(engine: "Engine", run: str, gate: str | None, path: Path) -> dict[str, Any]:
+def write_page(engine: "Engine", run: str, gate: str | None, path: Path) -> dict[str, Any]:
+    """Write the report as a page; what it says. Raises BadFile."""
     from audit.doors.tables import write_text
     from audit.faces.page import html_page
     from audit.pipeline.outputs import refuse_imported

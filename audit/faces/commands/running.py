@@ -13,7 +13,7 @@ from audit.faces.cli import DEFAULT_CONFIG, Settings, settings_of, shared_option
 from audit.words.errors import EXIT_GATE, EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, BadRequest
 
 if TYPE_CHECKING:
-    from audit.faces.following import Step
+    from audit.faces.following import Limits, Step
     from audit.faces.log_file import LogFile
     from audit.pipeline.live import Meter
     from audit.pipeline.run import Order, Ran
@@ -184,6 +184,7 @@ class Told(NamedTuple):
 def _run_stages(settings: Settings, stages: tuple[str, ...], options: dict[str, Any], told: Told) -> int:
     """Do the stages; the exit code."""
     from audit.doors.db import open_database
+    from audit.faces.following import Limits
     from audit.faces.progress import live_progress
     from audit.pipeline.live import refuse_keys
     from audit.pipeline.run import Order, run
@@ -226,7 +227,8 @@ def _run_stages(settings: Settings, stages: tuple[str, ...], options: dict[str, 
                 told.log.progress(meter)
 
             ran = run(engine, order, tell_both, announce)
-        return _tell_outcome(engine, ran, settings.as_json, stages, told)
+        limits = Limits(_path(settings), tuple(panel.gate for panel in config.judges))
+        return _tell_outcome(engine, ran, settings.as_json, stages, told, limits)
     except KeyboardInterrupt:
         click.echo("stopped: what was done is stored; the same command goes on from there", err=True)
         told.log.event("interrupted")
@@ -319,7 +321,9 @@ def _dry_run(order: "Order", settings: Settings) -> None:
         click.echo(f"{what:<24} {'about ' if 'tokens' in what or 'simul' in what else ''}{count:,}")
 
 
-def _tell_outcome(engine: Any, ran: "Ran", as_json: bool, stages: tuple[str, ...], told: Told) -> int:
+def _tell_outcome(
+    engine: Any, ran: "Ran", as_json: bool, stages: tuple[str, ...], told: Told, limits: "Limits"
+) -> int:
     """What came of it, on both streams and in the log file; then what follows. The exit code."""
     from audit.faces.output import print_json, visible
     from audit.faces.report_text import print_report
@@ -356,7 +360,7 @@ def _tell_outcome(engine: Any, ran: "Ran", as_json: bool, stages: tuple[str, ...
     if is_done and told.steps:
         from audit.faces.following import follow
 
-        found["then"], passed = follow(engine, ran.run.run_id, told.steps, quiet=as_json)
+        found["then"], passed = follow(engine, ran.run.run_id, told.steps, limits, quiet=as_json)
         told.log.event("then", passed=passed, steps=[step.name for step in told.steps])
     if as_json:
         print_json(found)
