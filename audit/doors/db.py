@@ -21,7 +21,6 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
 from audit.doors.shipped import shipped, view_texts, views_digest
 from audit.words.errors import BadDatabase, MissingExtra
-from audit.words.schema import metadata
 
 # The newest revision in migrations/versions; a test holds the two together. Known here so that an ordinary
 # command need not load alembic to see that there is nothing to migrate.
@@ -157,6 +156,8 @@ def writing(engine: Engine) -> Iterator[Connection]:
 
 def state(url: str) -> dict[str, Any]:
     """What `db check` tells: where the database is, its revision, whether it is sound, its row counts."""
+    from audit.words.schema import metadata  # loads PostgreSQL's dialect, which no other command needs
+
     engine = connect(existing(url))
     try:
         with reading(engine) as connection:

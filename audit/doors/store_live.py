@@ -1,13 +1,15 @@
 """The door for writes, second part: what the stages of a live run store. Inside the caller's transaction."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import Connection, text
 
-from audit.doors.prompts import Prompt
 from audit.doors.store import insert, storable_sessions, update
 from audit.words.records import JUDGED, Pair, Session
+
+if TYPE_CHECKING:  # brings the template library along
+    from audit.doors.prompts import Prompt
 
 
 class JudgmentUpdate(NamedTuple):
@@ -47,7 +49,7 @@ def plan_pairs(connection: Connection, rows: Sequence[Pair]) -> None:
     insert(connection, "audit_pairs", Pair._fields, rows, once="pair_id")
 
 
-def add_prompts(connection: Connection, prompts: Sequence[Prompt]) -> None:
+def add_prompts(connection: Connection, prompts: Sequence["Prompt"]) -> None:
     """The templates of a run, each once."""
     rows = [(p.prompt_hash, p.role, p.name, p.version, p.text) for p in prompts]
     insert(

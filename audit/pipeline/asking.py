@@ -10,9 +10,9 @@ from audit.doors.waiting import Asked
 from audit.pipeline.budget import UsedUp
 from audit.pipeline.calls import Read, log_of, tokens_of
 from audit.pipeline.expected import ATTEMPTS
-from audit.pipeline.live import Live, gates_of
 from audit.pipeline.pointwise import ask_pointwise, pointwise_messages
 from audit.pipeline.rows import mean_score, preference_or_null
+from audit.pipeline.workplace import Workplace, gates_of
 from audit.verbs.gaps import judge_gap
 from audit.verbs.pointwise import read_satisfaction
 from audit.verbs.render import nonce, render_session
@@ -98,13 +98,13 @@ class Asking:
     A call that failed is made again; where `errors_after` is given, only those up to that log_id are.
     """
 
-    def __init__(self, live: Live, errors_after: int | None = None) -> None:
-        self.live = live
+    def __init__(self, workplace: Workplace, errors_after: int | None = None) -> None:
+        self.workplace = workplace
         self.errors_after = errors_after
-        self.hidden = live.hidden()
-        self.gates = gates_of(live.config)
-        self.pair_prompt = live.prompt("judge_pair")
-        self.session_prompt = live.prompt("satisfaction")
+        self.hidden = workplace.hidden()
+        self.gates = gates_of(workplace.config)
+        self.pair_prompt = workplace.prompt("judge_pair")
+        self.session_prompt = workplace.prompt("satisfaction")
         # A session stands in many pairs, which come one after the other.
         self.rendered = lru_cache(RENDERED)(self._rendered)
 
@@ -117,13 +117,13 @@ class Asking:
             for number, name in enumerate(panel.members):
                 if number == 1 and self._is_enough(pair, panel, heard[0]):
                     break
-                endpoint = self.live.endpoint(name)
+                endpoint = self.workplace.endpoint(name)
                 heard.append([await self._order(pair, endpoint, order, logs) for order in ORDERS])
         except UsedUp:
             if not logs:
                 raise
             return Judged(None, logs)
-        return Judged(_update(self.live.config, pair, panel, heard, logs), logs)
+        return Judged(_update(self.workplace.config, pair, panel, heard, logs), logs)
 
     def questions(self, pair: dict[str, Any]) -> list[Question]:
         """What `pair` would ask now, as far as no answer decides it; none: its verdict is known."""
@@ -140,7 +140,7 @@ class Asking:
                 asked = pair["asked"].get((name, order))
                 if not self._stands(asked):
                     attempt = 1 if asked is None else asked.attempts + 1
-                    found.append(Question(self.live.endpoint(name), order, attempt))
+                    found.append(Question(self.workplace.endpoint(name), order, attempt))
         return found
 
     def messages(self, pair: dict[str, Any], order: Order) -> list[Message]:
@@ -158,9 +158,9 @@ class Asking:
 
     async def session(self, session: dict[str, Any]) -> Satisfied:
         """The pointwise question, to the first judge."""
-        shown = self.live.shown(session["transcript_json"])
+        shown = self.workplace.shown(session["transcript_json"])
         found, logs = await ask_pointwise(
-            self.live,
+            self.workplace,
             self.session_prompt,
             SATISFACTION_SCHEMA,
             session,
@@ -178,13 +178,13 @@ class Asking:
         if not shown.left_out and not shown.clipped:
             return None
         cut = {
-            "transcript_tokens": self.live.config.transcript_tokens,
+            "transcript_tokens": self.workplace.config.transcript_tokens,
             "left_out": shown.left_out,
             "clipped": shown.clipped,
         }
-        self.live.meter.note(
+        self.workplace.note(
             f"session {session['session_id']} is cut for the judge: {shown.left_out} messages left out, "
-            f"{shown.clipped} clipped (transcript_tokens: {self.live.config.transcript_tokens})"
+            f"{shown.clipped} clipped (transcript_tokens: {self.workplace.config.transcript_tokens})"
         )
         return as_json(json.loads(session["source_json"] or "{}") | {"cut": cut})
 
@@ -209,12 +209,12 @@ class Asking:
         self, pair: dict[str, Any], endpoint: Endpoint, order: Order, messages: list[Any], attempt: int
     ) -> tuple[Heard, JudgeLog]:
         seed = pair_seed(endpoint, pair)
-        reply = await self.live.chat(endpoint, messages, response_schema=PAIR_SCHEMA, seed=seed)
+        reply = await self.workplace.chat(endpoint, messages, response_schema=PAIR_SCHEMA, seed=seed)
         heard, read = read_verdict_in(reply, order)
         log = log_of(
             reply,
             read,
-            run_id=self.live.run.run_id,
+            run_id=self.workplace.run.run_id,
             endpoint=endpoint,
             prompt=self.pair_prompt,
             pair_id=pair["pair_id"],
@@ -240,12 +240,12 @@ class Asking:
         return self._may_be_enough(pair, panel) and not self._contested(heard, panel)
 
     def _contested(self, heard: Sequence[Heard], panel: Panel) -> bool:
-        settled = settle(heard[0].answer, heard[1].answer, self.live.run.swap_rule)
+        settled = settle(heard[0].answer, heard[1].answer, self.workplace.run.swap_rule)
         gap = judge_gap(mean_score([h.score_a for h in heard]), mean_score([h.score_b for h in heard]))
         return is_contested(settled, gap, panel.contested_below)
 
     def _rendered(self, transcript_json: str | None) -> str:
-        return render_session(self.live.shown(transcript_json).messages, self.hidden)
+        return render_session(self.workplace.shown(transcript_json).messages, self.hidden)
 
 
 def pair_seed(endpoint: Endpoint, pair: dict[str, Any]) -> int | None:

@@ -22,10 +22,11 @@ from audit.pipeline.batch_questions import MOST_BYTES, MOST_LINES, Sheet, Wanted
 from audit.pipeline.batch_rounds import UNDER_WAY
 from audit.pipeline.budget import Budget
 from audit.pipeline.expected import units
-from audit.pipeline.live import Live, gates_of, key_name
+from audit.pipeline.live import Live, Meter
 from audit.pipeline.run import RECORDED_STAGES
 from audit.pipeline.scoring import score_run
 from audit.pipeline.standing import config_of, left, settle_status
+from audit.pipeline.workplace import gates_of, key_name
 from audit.words.config import Config
 from audit.words.errors import BadFile, BadRequest
 from audit.words.keys import SHOWN_INSTEAD, without_keys
@@ -150,14 +151,18 @@ def _live(
     with reading(engine) as connection:
         agents = waiting.agents(connection, run.run_id) if run.kind == "import" else []
         budget.count_before(counts.used(connection, run.run_id))
+    meter = Meter()
     return Live(
         engine=engine,
         run=run,
         config=config.model_copy(update={"profiles": profiles}),
         tasks=[],
         models=Models(keys),
+        allowance=budget,
+        note=meter.note,
         concurrency=1,
         budget=budget,
+        meter=meter,
         retry_errors=retry_errors,
         recorded_agents=frozenset(agents),
     )

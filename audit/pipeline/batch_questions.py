@@ -201,9 +201,9 @@ def _add_pair(asking: Asking, pair: dict[str, Any], questions: Sequence[Question
 
 
 def _add_sessions(asking: Asking, session_ids: Sequence[str], sheet: Sheet) -> None:
-    live = asking.live
+    live = sheet.live
     endpoint = live.endpoint(live.config.judges[0].members[0])
-    for session, attempt in _due(asking, session_ids):
+    for session, attempt in _due(live, asking.errors_after, session_ids):
         if session["session_id"] in sheet.open_subjects or not sheet.has_room():
             continue
         shown = live.shown(session["transcript_json"])
@@ -219,14 +219,16 @@ def _add_sessions(asking: Asking, session_ids: Sequence[str], sheet: Sheet) -> N
         )
 
 
-def _due(asking: Asking, session_ids: Sequence[str]) -> Iterator[tuple[dict[str, Any], int]]:
+def _due(
+    live: Live, errors_after: int | None, session_ids: Sequence[str]
+) -> Iterator[tuple[dict[str, Any], int]]:
     """(session, attempt) of those whose satisfaction question is to be asked now."""
-    with reading(asking.live.engine) as connection:
+    with reading(live.engine) as connection:
         sessions = waiting.sessions_to_ask(connection, session_ids)
         calls = waiting.satisfaction_calls(connection, session_ids)
     for session in sessions:
         log_id, attempt = calls.get(session["session_id"], (0, 0))
-        failed_lately = attempt == 0 and log_id > (asking.errors_after or 0)
+        failed_lately = attempt == 0 and log_id > (errors_after or 0)
         if not failed_lately:
             yield session, attempt + 1
 

@@ -115,7 +115,7 @@ class Budget:
                 return False
         return True
 
-    def refuse_call(self, role: str) -> None:
+    async def refuse_call(self, role: str) -> None:
         """Raises UsedUp where nothing is left for a call of a profile of this role."""
         if self._is_over(list(self._limits((role,)))):
             raise UsedUp

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from audit.doors.llm import Models
 from audit.doors.llm_url import OFFLINE
 from audit.pipeline.doctor_machine import server_clock
-from audit.pipeline.live import endpoint_of, key_name
+from audit.pipeline.workplace import endpoint_of, key_name
 from audit.words.calls import Reply
 from audit.words.config import Profile
 from audit.words.errors import AuditError

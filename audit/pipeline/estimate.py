@@ -9,9 +9,9 @@ from audit.doors import ask, waiting
 from audit.doors.tasks import load_tasks
 from audit.pipeline.estimate_recorded import estimate_recorded
 from audit.pipeline.expected import AGENT_CALLS, USER_CALLS, call_chars
-from audit.pipeline.live import gates_of
 from audit.pipeline.run import Order
 from audit.pipeline.sampled import planned_sessions
+from audit.pipeline.workplace import gates_of
 from audit.verbs.spending import CHARS_A_TOKEN
 from audit.words.config import Config
 from audit.words.errors import BadRequest

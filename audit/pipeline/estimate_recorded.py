@@ -8,9 +8,9 @@ from sqlalchemy import Connection
 from audit.doors import ask, waiting
 from audit.pipeline import recorded
 from audit.pipeline.expected import ANSWER_CHARS, prompt_chars
-from audit.pipeline.live import gates_of
 from audit.pipeline.run import Order
 from audit.pipeline.sampled import in_sample
+from audit.pipeline.workplace import gates_of
 from audit.verbs.render import Hidden, render_session
 from audit.verbs.shorten import shorten
 from audit.verbs.spending import CHARS_A_TOKEN

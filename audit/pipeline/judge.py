@@ -1,28 +1,30 @@
 """Judge: every pair of sessions asked in both orders, and every session how satisfied its customer can be."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
 
 from audit.doors import store, store_live, waiting
 from audit.doors.db import reading, writing
-from audit.pipeline.asking import Asking, Judged, Satisfied
+from audit.pipeline.asking import Judged, Satisfied
 from audit.pipeline.batch_rounds import refuse_waiting
 from audit.pipeline.live import Live
 from audit.pipeline.to_judge import pairs_to_judge, sessions_to_ask
+from audit.pipeline.units import Workers
 
 SIZE = 100
 
 
-async def judge(live: Live) -> None:
+async def judge(live: Live, workers: Workers) -> None:
     """Ask what is not answered yet: pairs first, then the satisfaction question."""
     refuse_waiting(live)
-    await _judge_pairs(live)
-    await _ask_satisfaction(live)
+    await _judge_pairs(live, workers)
+    await _ask_satisfaction(live, workers)
 
 
-async def _judge_pairs(live: Live) -> None:
+async def _judge_pairs(live: Live, workers: Workers) -> None:
     with reading(live.engine) as connection:
         found = pairs_to_judge(connection, live)[: live.limit]
 
@@ -33,13 +35,12 @@ async def _judge_pairs(live: Live) -> None:
         for one in judged:
             live.meter.count(one.logs)
 
-    asking = Asking(live)
     live.begin("judge", len(found))
     pairs = _read(live, found, waiting.pairs_to_judge)
-    await live.work(asking.pair, keep).through(pairs)
+    await live.work(partial(workers.do, "pair"), keep).through(pairs)
 
 
-async def _ask_satisfaction(live: Live) -> None:
+async def _ask_satisfaction(live: Live, workers: Workers) -> None:
     with reading(live.engine) as connection:
         found = sessions_to_ask(connection, live, retry=live.retry_errors)[: live.limit]
 
@@ -52,10 +53,9 @@ async def _ask_satisfaction(live: Live) -> None:
         for one in asked:
             live.meter.count(one.logs)
 
-    asking = Asking(live)
     live.begin("satisfaction", len(found))
     sessions = _read(live, found, waiting.sessions_to_ask)
-    await live.work(asking.session, keep).through(sessions)
+    await live.work(partial(workers.do, "satisfaction"), keep).through(sessions)
 
 
 def _read(

@@ -1,36 +1,24 @@
 """What the live stages share: the run, its config, its tasks, the models, and what was used up so far."""
 
-import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from sqlalchemy import Engine
 
-from audit.doors.llm import Models
 from audit.doors.llm_secrets import Secrets
 from audit.doors.llm_url import keys_of_query, shown_url
-from audit.doors.prompts import Prompt, prompt
 from audit.pipeline.budget import Budget, UsedUp
 from audit.pipeline.work import Work
+from audit.pipeline.workplace import Workplace
 from audit.verbs.gaps import GAUGE, SCORES, BucketSet, buckets_from_text
-from audit.verbs.isolation import self_names
-from audit.verbs.render import Hidden
-from audit.verbs.shorten import Shortened, shorten
-from audit.verbs.spending import Spent, spent_on
-from audit.words.calls import Message, Reply
-from audit.words.config import Config, Panel, Profile
+from audit.verbs.spending import Spent
+from audit.words.config import Config
 from audit.words.errors import BadRequest
 from audit.words.keys import keys_in, without_keys
-from audit.words.profiles import Endpoint
-from audit.words.records import JudgeLog, Run
-from audit.words.tasks import Task
-
-# As a profile's name such a word tells nothing of who is meant, and every transcript is full of them.
-_ROLE_WORDS = {"agent", "assistant", "customer", "judge", "user", "客服", "助手", "顾客", "用户", "裁判"}
-
+from audit.words.records import JudgeLog
 
 # So many calls of a profile, all refused in one of these ways, and none answered: it will not get better.
 _HOPELESS = 10
@@ -101,45 +89,16 @@ class Meter:
         return next((name for name in refusing if name not in self.answering), None)
 
 
-@dataclass(slots=True)
-class Live:
-    """One live run under way."""
+@dataclass(slots=True, kw_only=True)
+class Live(Workplace):
+    """One live run under way: the workplace of its units in this process, and what drives them."""
 
     engine: Engine
-    run: Run
-    config: Config
-    tasks: list[Task]
-    models: Models
     concurrency: int
     budget: Budget
-    meter: Meter = field(default_factory=Meter)
+    meter: Meter
     limit: int | None = None
     retry_errors: bool = False
-    recorded_agents: frozenset[str] = frozenset()
-
-    def endpoint(self, name: str) -> Endpoint:
-        """The endpoint of a profile."""
-        return endpoint_of(self.config.profile(name))
-
-    async def chat(self, endpoint: Endpoint, messages: Sequence[Message], **more: Any) -> Reply:
-        """Ask a model, and count what that took. Raises UsedUp where the budget leaves no call."""
-        self.budget.refuse_call(endpoint.role)
-        reply = await self.models.chat(endpoint, messages, **more)
-        self.budget.spend(endpoint.role, spent_on(reply, endpoint.name, self.config))
-        return reply
-
-    def prompt(self, name: str) -> Prompt:
-        """A template in the run's language."""
-        return prompt(name, self.config.language)
-
-    def hidden(self) -> Hidden:
-        """What a judge must not see."""
-        profiles = ((profile.name, profile.model) for profile in self.config.profiles)
-        return hidden_names(profiles, self.recorded_agents, self.config.stop_tokens)
-
-    def shown(self, transcript_json: str | None) -> Shortened:
-        """What of a session a judge is shown: all, unless it is too long."""
-        return shorten(json.loads(transcript_json or "[]"), self.config.transcript_tokens)
 
     def begin(self, stage: str, total: int) -> None:
         """A stage begins with so many units to do."""
@@ -175,45 +134,6 @@ class Live:
 
         return Work(unit, keep, concurrency=self.concurrency, may_go_on=may_go_on or self.may_go_on)
 
-    def id_tail(self) -> str:
-        """What the ids of the run's sessions and pairs begin with."""
-        return self.run.run_id[-8:]
-
-
-def hidden_names(
-    profiles: Iterable[tuple[str, str]], recorded_agents: Iterable[str], stop_tokens: Iterable[str]
-) -> Hidden:
-    """What tells who is who: of profiles (name, model), and recorded agents."""
-    names = {word for name, model in profiles for word in {name} | self_names(model)}
-    # A recorded agent may be called anything, such as `new`: what is a plain word tells nobody.
-    names |= {name for name in recorded_agents if not name.isalpha()}
-    return Hidden(names - _ROLE_WORDS, stop_tokens)
-
-
-def endpoint_of(profile: Profile) -> Endpoint:
-    """A profile of the config as the door to models takes it."""
-    return Endpoint(
-        name=profile.name,
-        base_url=profile.base_url,
-        api_key_env=key_name(profile),
-        model=profile.model,
-        role=profile.role,
-        temperature=profile.temperature,
-        max_tokens=profile.max_tokens,
-        seed=profile.seed,
-        timeout_s=profile.timeout_s,
-        attempts=profile.attempts,
-        rpm=profile.rpm,
-        tpm=profile.tpm,
-        concurrency=profile.concurrency,
-        extra=dict(profile.extra),
-    )
-
-
-def key_name(profile: Profile) -> str | None:
-    """Under which name the profile's key is handed to the door: its variable, or a name of its own."""
-    return profile.api_key_env or (f"key of {profile.name}" if profile.api_key is not None else None)
-
 
 def buckets_of(config: Config) -> BucketSet:
     """The bucket set that the config names; `gap_source: judge` implies `scores`. Raises BadRequest."""
@@ -225,11 +145,6 @@ def buckets_of(config: Config) -> BucketSet:
         except ValueError as error:
             raise BadRequest(f"buckets: {error}") from error
     return SCORES if config.gap_source == "judge" else GAUGE
-
-
-def gates_of(config: Config) -> dict[str, Panel]:
-    """Gate -> its panel."""
-    return {panel.gate: panel for panel in config.judges}
 
 
 def public_config(config: Config) -> dict[str, Any]:

@@ -10,8 +10,9 @@ from sqlalchemy import Connection
 
 from audit.doors import ask, store, store_live, waiting
 from audit.doors.prompts import Prompt, prompt
-from audit.pipeline.live import buckets_of, gates_of, public_config
+from audit.pipeline.live import buckets_of, public_config
 from audit.pipeline.sampled import PairPlan, place_of, planned_sessions
+from audit.pipeline.workplace import gates_of
 from audit.verbs.isolation import role_isolation
 from audit.words import clock
 from audit.words.config import Config

@@ -8,7 +8,7 @@ from audit.doors.prompts import Prompt
 from audit.pipeline.budget import UsedUp
 from audit.pipeline.calls import Read, log_of
 from audit.pipeline.expected import ATTEMPTS
-from audit.pipeline.live import Live
+from audit.pipeline.workplace import Workplace
 from audit.verbs.render import nonce
 from audit.words.calls import Message
 from audit.words.records import JudgeLog
@@ -28,7 +28,7 @@ Answered = TypeVar("Answered", bound=Found)
 
 
 async def ask_pointwise(
-    live: Live,
+    workplace: Workplace,
     prompt: Prompt,
     schema: dict[str, Any],
     session: dict[str, Any],
@@ -37,13 +37,13 @@ async def ask_pointwise(
     **values: str,
 ) -> tuple[Answered, list[JudgeLog]]:
     """The answer and its calls; asked once more where the reply cannot be read."""
-    endpoint = live.endpoint(live.config.judges[0].members[0])
+    endpoint = workplace.endpoint(workplace.config.judges[0].members[0])
     messages = pointwise_messages(prompt, session, rendered, **values)
     logs: list[JudgeLog] = []
     found: Answered | None = None
     while True:
         try:
-            reply = await live.chat(endpoint, messages, response_schema=schema, seed=endpoint.seed)
+            reply = await workplace.chat(endpoint, messages, response_schema=schema, seed=endpoint.seed)
         except UsedUp:
             if found is None:
                 raise
@@ -54,7 +54,7 @@ async def ask_pointwise(
             log_of(
                 reply,
                 Read(status, found.parsed_json),
-                run_id=live.run.run_id,
+                run_id=workplace.run.run_id,
                 endpoint=endpoint,
                 prompt=prompt,
                 session_id=session["session_id"],

@@ -12,8 +12,9 @@ from audit.doors.db import writing
 from audit.doors.prompts import prompt
 from audit.pipeline.gating import give_gates
 from audit.pipeline.importing import import_file
-from audit.pipeline.live import buckets_of, gates_of, public_config
+from audit.pipeline.live import buckets_of, public_config
 from audit.pipeline.wishes import Wish
+from audit.pipeline.workplace import gates_of
 from audit.words.config import Config
 from audit.words.errors import BadRequest
 from audit.words.records import Run

@@ -11,8 +11,8 @@ from sqlalchemy import Connection, Engine
 
 from audit.doors import ask_review, store_review
 from audit.doors.db import writing
-from audit.pipeline.live import hidden_names
 from audit.pipeline.standing import config_of
+from audit.pipeline.workplace import hidden_names
 from audit.verbs.render import render_session
 from audit.verbs.shorten import shorten
 from audit.words import clock

@@ -18,12 +18,14 @@ from audit.pipeline.batch_rounds import check_batch, judge_by_batch
 from audit.pipeline.budget import Budget, refuse_unknown_prices
 from audit.pipeline.expected import units
 from audit.pipeline.judge import judge
-from audit.pipeline.live import Live, Meter, endpoint_of, key_name
+from audit.pipeline.live import Live, Meter
 from audit.pipeline.scoring import score_run
 from audit.pipeline.simulate import simulate
 from audit.pipeline.standing import failed_share, left, settle_status
+from audit.pipeline.units import Units
 from audit.pipeline.verify import verify
 from audit.pipeline.work import Stopped
+from audit.pipeline.workplace import endpoint_of, key_name
 from audit.words.config import Config
 from audit.words.errors import BadRequest
 from audit.words.records import Run
@@ -140,6 +142,8 @@ async def _stages(
             config=order.config,
             tasks=tasks,
             models=models,
+            allowance=budget,
+            note=meter.note,
             concurrency=order.concurrency,
             budget=budget,
             meter=meter,
@@ -147,18 +151,19 @@ async def _stages(
             retry_errors=order.retry_errors,
             recorded_agents=frozenset(agents),
         )
+        workers = Units(live)
         try:
             if order.batch:
                 await check_batch(live)
             if "simulate" in order.stages:
-                await simulate(live)
+                await simulate(live, workers)
             if "judge" in order.stages:
                 if found.kind == "live":
                     with writing(engine) as connection:
                         planning.plan_pairs(connection, found, order.config, tasks)
-                await (judge_by_batch(live) if order.batch else judge(live))
+                await (judge_by_batch(live) if order.batch else judge(live, workers))
             if "verify" in order.stages:
-                await verify(live)
+                await verify(live, workers)
         except Stopped:
             return False
         finally:

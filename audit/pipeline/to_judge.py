@@ -3,9 +3,10 @@
 from sqlalchemy import Connection
 
 from audit.doors import waiting
-from audit.pipeline.live import Live, gates_of
+from audit.pipeline.live import Live
 from audit.pipeline.sampled import in_sample
 from audit.pipeline.standing import judged_since
+from audit.pipeline.workplace import gates_of
 
 
 def pairs_to_judge(connection: Connection, live: Live) -> list[str]:
