@@ -6,7 +6,7 @@ error that says why there is none. Only a missing key raises, before anything is
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -78,7 +78,8 @@ class Models:
 
     `keys` maps the name of a key's variable to its value. `concurrency` is how many requests may be under way
     at once, of all endpoints together. `transports` maps a base URL (or the beginning of several) to what
-    answers in this process instead of a server, as all `offline://` addresses need.
+    answers in this process instead of a server, as all `offline://` addresses need. `pace_of`: how fast an
+    endpoint may be asked, where other processes ask it too.
     """
 
     def __init__(
@@ -86,10 +87,12 @@ class Models:
         keys: Mapping[str, str | None],
         concurrency: int = 16,
         transports: "Mapping[str, httpx2.AsyncBaseTransport] | None" = None,
+        pace_of: Callable[[Endpoint, int], Pace] = Pace,
     ) -> None:
         self._keys = held_keys(keys)
         self.secrets = Secrets(self._keys.values())
         self._concurrency = concurrency
+        self._pace_of = pace_of
         self._slots = asyncio.Semaphore(concurrency)
         self._transports = dict(transports or {})
         self._clients: dict[tuple[Any, ...], openai.AsyncOpenAI] = {}
@@ -184,7 +187,7 @@ class Models:
     async def _ask(self, line: Line, call: _Call) -> Answer:
         """One HTTP request, when its turn has come."""
         window = line.pace.window
-        await line.pace.enter(call.sent, is_retry=call.http_attempts > 0)
+        await line.pace.enter(len(call.sent), is_retry=call.http_attempts > 0)
         try:
             sent_at = await self._take_slot(window)
             try:
@@ -198,7 +201,7 @@ class Models:
             elif answer.problem is None:
                 window.succeeded(now)
         finally:
-            window.leave()
+            line.pace.leave()
         return answer
 
     async def _take_slot(self, window: Window) -> float:
@@ -214,7 +217,7 @@ class Models:
     def _reply(self, line: Line, call: _Call, answer: Answer) -> Reply:
         if answer.is_success:
             reply = read_reply(answer)
-            line.pace.correct(call.sent, reply.usage)
+            line.pace.correct(len(call.sent), reply.usage)
         else:
             reply = Reply("error", None, error=status_error(answer, line.url))
         request = call.body | {name: value for name, value in line.hidden.items() if name in call.body}
@@ -235,7 +238,7 @@ class Models:
         if place not in self._clients:
             transport = self._transport(base_url, endpoint.name)
             self._clients[place] = client_for(base_url, query, key, transport)
-        pace = Pace(endpoint, self._concurrency)
+        pace = self._pace_of(endpoint, self._concurrency)
         # The whole address: a path would be joined to the client's base URL anew for each call.
         shown = without_keys(endpoint.extra)
         hidden = {name: value for name, value in shown.items() if value != endpoint.extra[name]}

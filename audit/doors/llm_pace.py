@@ -136,25 +136,29 @@ class Pace:
         self._most_owed = endpoint.tpm or 0.0
         self._owed = 0.0
 
-    async def enter(self, body: bytes, *, is_retry: bool) -> None:
-        """Wait until a request with this body may be sent."""
+    async def enter(self, size: int, *, is_retry: bool) -> None:
+        """Wait until a request of so many bytes may be sent."""
         if self._requests is not None:
             await self._requests.acquire()
         if self._tokens is not None:
-            await self._take_tokens(self._estimate(body))
+            await self._take_tokens(self._estimate(size))
         await self.window.enter(is_retry=is_retry)
 
-    def correct(self, body: bytes, usage: Usage) -> None:
+    def leave(self) -> None:
+        """The request is no longer under way."""
+        self.window.leave()
+
+    def correct(self, size: int, usage: Usage) -> None:
         """Charge the following requests with what this one took more than was estimated, or less.
 
         At most a minute's worth either way: a gateway that counts wrongly must not halt a run, or free it.
         """
         if self._tokens is not None and usage.total_tokens is not None:
-            owed = self._owed + usage.total_tokens - self._estimate(body)
+            owed = self._owed + usage.total_tokens - self._estimate(size)
             self._owed = max(-self._most_owed, min(owed, self._most_owed))
 
-    def _estimate(self, body: bytes) -> float:
-        return len(body) / _BYTES_A_TOKEN + self._expected
+    def _estimate(self, size: int) -> float:
+        return size / _BYTES_A_TOKEN + self._expected
 
     async def _take_tokens(self, estimate: float) -> None:
         """A limiter cannot be given anything back: what was taken too much is taken less the next time."""

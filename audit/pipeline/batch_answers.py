@@ -83,7 +83,7 @@ def take(live: Live, results: Sequence[Result]) -> Taken:
             live.meter.count(calls)
             live.budget.count(calls)
             for log in calls:
-                live.budget.spend(ROLES[log.role], spent_by(log, live.config))
+                live.budget.add(ROLES[log.role], spent_by(log, live.config))
     return taken
 
 

@@ -64,7 +64,7 @@ class Budget:
     concurrency: int
     used: dict[str, Spent] = field(default_factory=dict)
     is_used_up: bool = False
-    _over: tuple[str, str] | None = None
+    reached: tuple[str, str] | None = None  # (role, what) of the limit that was
     _stage: str = ""
     _under_way: int = 0
     _units: int = 0
@@ -120,16 +120,25 @@ class Budget:
         if self._is_over(list(self._limits((role,)))):
             raise UsedUp
 
-    def spend(self, role: str, spent: Spent) -> None:
+    async def spend(self, role: str, spent: Spent) -> None:
         """A call of a profile of this role was made."""
+        self.add(role, spent)
+
+    def add(self, role: str, spent: Spent) -> None:
+        """So much more was used by profiles of this role."""
         for name in (_RUN, role):
             self.used[name] = self.used.get(name, Spent()) + spent
 
+    def reach(self, role: str, what: str) -> None:
+        """A limit is reached, as this or another process found."""
+        if not self.is_used_up:
+            self.is_used_up, self.reached = True, (role, what)
+
     def refusal(self) -> str | None:
         """Which limit was reached, and how much the run has used by now; NULL where none was."""
-        if self._over is None:
+        if self.reached is None:
             return None
-        role, what = self._over
+        role, what = self.reached
         limits = self._limits((role,) if role else ())
         return next(str(limit) for limit in limits if (limit.role, limit.what) == (role, what))
 
@@ -156,7 +165,7 @@ class Budget:
                 row["guessed"],
                 1 if price is None else row["unsplit"],
             )
-            self.spend(ROLES[row["role"]], spent)
+            self.add(ROLES[row["role"]], spent)
 
     def total(self) -> Spent:
         """All that the run has used."""
@@ -164,8 +173,8 @@ class Budget:
 
     def _is_over(self, limits: Sequence[_Limit]) -> bool:
         reached = next((limit for limit in limits if limit.used >= limit.most), None)
-        if reached is not None and not self.is_used_up:
-            self.is_used_up, self._over = True, (reached.role, reached.what)
+        if reached is not None:
+            self.reach(reached.role, reached.what)
         return reached is not None
 
     def _limits(self, of_roles: Sequence[str]) -> Iterator[_Limit]:

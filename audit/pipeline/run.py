@@ -1,9 +1,10 @@
 """Run: simulate, judge, verify, score. Each stage goes on where the database says it stands."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Engine
 
@@ -11,7 +12,7 @@ from audit.doors import ask, counts, store_live, waiting
 from audit.doors.config import keys_of
 from audit.doors.db import reading, writing
 from audit.doors.lease import leased
-from audit.doors.llm import Models, held_keys, reached_at
+from audit.doors.llm import Models
 from audit.doors.tasks import load_tasks
 from audit.pipeline import planning, recorded
 from audit.pipeline.batch_rounds import check_batch, judge_by_batch
@@ -19,13 +20,14 @@ from audit.pipeline.budget import Budget, refuse_unknown_prices
 from audit.pipeline.expected import units
 from audit.pipeline.judge import judge
 from audit.pipeline.live import Live, Meter
+from audit.pipeline.ray_workers import RayEngine, ray_workers
 from audit.pipeline.scoring import score_run
 from audit.pipeline.simulate import simulate
 from audit.pipeline.standing import failed_share, left, settle_status
-from audit.pipeline.units import Units
+from audit.pipeline.units import Units, Workers
 from audit.pipeline.verify import verify
 from audit.pipeline.work import Stopped
-from audit.pipeline.workplace import endpoint_of, key_name
+from audit.pipeline.workplace import keys_for, transports
 from audit.words.config import Config
 from audit.words.errors import BadRequest
 from audit.words.records import Run
@@ -47,6 +49,7 @@ class Order(NamedTuple):
     retry_errors: bool = False
     limit: int | None = None
     batch: bool = False
+    ray: RayEngine | None = None  # where not in this process
     is_named: bool = True  # was the config named or there, or is it the embedded one?
 
 
@@ -66,7 +69,7 @@ def run(
 ) -> Ran:
     """Do the stages in order. KeyboardInterrupt passes through after what was done is stored."""
     config = order.config
-    keys = _keys(config)
+    keys = keys_for(config)
     refuse_unknown_prices(config, keys_of(config))
     found, is_new, tasks = _begin(engine, order)
     announce(found, is_new)
@@ -151,19 +154,9 @@ async def _stages(
             retry_errors=order.retry_errors,
             recorded_agents=frozenset(agents),
         )
-        workers = Units(live)
         try:
-            if order.batch:
-                await check_batch(live)
-            if "simulate" in order.stages:
-                await simulate(live, workers)
-            if "judge" in order.stages:
-                if found.kind == "live":
-                    with writing(engine) as connection:
-                        planning.plan_pairs(connection, found, order.config, tasks)
-                await (judge_by_batch(live) if order.batch else judge(live, workers))
-            if "verify" in order.stages:
-                await verify(live, workers)
+            async with _workers(live, order.ray) as workers:
+                await _calling_stages(live, workers, order)
         except Stopped:
             return False
         finally:
@@ -174,24 +167,31 @@ async def _stages(
     return True
 
 
+async def _calling_stages(live: Live, workers: Workers, order: Order) -> None:
+    """The stages that ask models. Raises Stopped where something is left to do."""
+    if order.batch:
+        await check_batch(live)
+    if "simulate" in order.stages:
+        await simulate(live, workers)
+    if "judge" in order.stages:
+        if live.run.kind == "live":
+            with writing(live.engine) as connection:
+                planning.plan_pairs(connection, live.run, order.config, live.tasks)
+        await (judge_by_batch(live) if order.batch else judge(live, workers))
+    if "verify" in order.stages:
+        await verify(live, workers)
+
+
+@asynccontextmanager
+async def _workers(live: Live, ray: RayEngine | None) -> AsyncIterator[Workers]:
+    """Where units of work are done: in this process, or in Ray workers."""
+    if ray is None:
+        yield Units(live)
+        return
+    async with ray_workers(live, ray) as workers:
+        yield workers
+
+
 def _set_status(engine: Engine, found: Run, status: str) -> None:
     with writing(engine) as connection:
         store_live.set_status(connection, found.run_id, status)
-
-
-def _keys(config: Config) -> dict[str, str | None]:
-    """Key name -> key of every profile in use. Raises AuditError where one cannot be reached as written."""
-    by_profile = keys_of(config)
-    used = [profile for profile in config.profiles if profile.name in by_profile]
-    keys = {key_name(profile) or profile.name: by_profile[profile.name] for profile in used}
-    # Now, and not when a judge's turn comes after hours of paid simulation.
-    for profile in used:
-        reached_at(endpoint_of(profile), held_keys(keys))
-    return keys
-
-
-def transports() -> dict[str, Any]:
-    """What answers in this process: the synthetic models."""
-    from audit.offline.transport import OfflineTransport
-
-    return {"offline://": OfflineTransport()}

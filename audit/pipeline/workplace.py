@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from audit.doors.llm import Models
+from audit.doors.config import keys_of
+from audit.doors.llm import Models, held_keys, reached_at
 from audit.doors.prompts import Prompt, prompt
 from audit.verbs.isolation import self_names
 from audit.verbs.render import Hidden
@@ -29,7 +30,7 @@ class Allowance(Protocol):
 
     async def refuse_call(self, role: str) -> None: ...
 
-    def spend(self, role: str, spent: Spent) -> None: ...
+    async def spend(self, role: str, spent: Spent) -> None: ...
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,7 +53,7 @@ class Workplace:
         """Ask a model, and count what that took. Raises UsedUp where the budget leaves no call."""
         await self.allowance.refuse_call(endpoint.role)
         reply = await self.models.chat(endpoint, messages, **more)
-        self.allowance.spend(endpoint.role, spent_on(reply, endpoint.name, self.config))
+        await self.allowance.spend(endpoint.role, spent_on(reply, endpoint.name, self.config))
         return reply
 
     def prompt(self, name: str) -> Prompt:
@@ -81,6 +82,24 @@ def hidden_names(
     # A recorded agent may be called anything, such as `new`: what is a plain word tells nobody.
     names |= {name for name in recorded_agents if not name.isalpha()}
     return Hidden(names - _ROLE_WORDS, stop_tokens)
+
+
+def keys_for(config: Config) -> dict[str, str | None]:
+    """Key name -> key of every profile in use. Raises AuditError where one cannot be reached as written."""
+    by_profile = keys_of(config)
+    used = [profile for profile in config.profiles if profile.name in by_profile]
+    keys = {key_name(profile) or profile.name: by_profile[profile.name] for profile in used}
+    # Now, and not when a judge's turn comes after hours of paid simulation.
+    for profile in used:
+        reached_at(endpoint_of(profile), held_keys(keys))
+    return keys
+
+
+def transports() -> dict[str, Any]:
+    """What answers in this process: the synthetic models."""
+    from audit.offline.transport import OfflineTransport
+
+    return {"offline://": OfflineTransport()}
 
 
 def endpoint_of(profile: Profile) -> Endpoint:

@@ -314,14 +314,14 @@ BODY = b"x" * 400
 def test_pace_when_a_gateway_counts_beyond_measure_then_the_next_waits_a_minute_and_no_more() -> None:
     async def main(loop: asyncio.AbstractEventLoop) -> None:
         pace = Pace(profile("http://127.0.0.1:9/v1", tpm=6000, max_tokens=100), 4)
-        await pace.enter(BODY, is_retry=False)
+        await pace.enter(len(BODY), is_retry=False)
         for _ in range(3):
-            pace.correct(BODY, Usage(total_tokens=10**12))
+            pace.correct(len(BODY), Usage(total_tokens=10**12))
         began = loop.time()
-        await pace.enter(BODY, is_retry=False)
+        await pace.enter(len(BODY), is_retry=False)
         # A minute's worth, of which the ten seconds that may come at once are there.
         assert 45 < loop.time() - began < 65
-        await pace.enter(BODY, is_retry=False)
+        await pace.enter(len(BODY), is_retry=False)
         assert loop.time() - began < 70
 
     in_quick_time(main)
@@ -333,14 +333,14 @@ def test_pace_when_a_request_is_larger_than_a_minute_or_counted_as_nothing_then_
     async def main(loop: asyncio.AbstractEventLoop) -> None:
         pace = Pace(profile("http://127.0.0.1:9/v1", tpm=6000, max_tokens=10**9), 4)
         began = loop.time()
-        await pace.enter(BODY, is_retry=False)
+        await pace.enter(len(BODY), is_retry=False)
         assert 45 < loop.time() - began < 65
         # What an answer took less is given back, a minute's worth at most.
         for _ in range(3):
-            pace.correct(BODY, Usage(total_tokens=0))
+            pace.correct(len(BODY), Usage(total_tokens=0))
         began = loop.time()
         for _ in range(2):
-            await pace.enter(BODY, is_retry=False)
+            await pace.enter(len(BODY), is_retry=False)
         assert 90 < loop.time() - began < 125
 
     in_quick_time(main)
@@ -351,7 +351,7 @@ def test_pace_when_a_request_is_never_answered_then_it_is_charged_all_the_same()
         pace = Pace(profile("http://127.0.0.1:9/v1", tpm=6000, max_tokens=900), 4)  # each takes ten seconds
         began = loop.time()
         for _ in range(3):
-            await pace.enter(BODY, is_retry=False)
+            await pace.enter(len(BODY), is_retry=False)
         assert 18 < loop.time() - began < 25
 
     in_quick_time(main)

@@ -251,7 +251,7 @@ def test_room_when_units_begin_and_end_in_any_order_then_it_is_kept_for_those_un
         elif under_way:
             under_way -= 1
             done.append(tokens)
-            budget.spend("llm_judge", Spent(tokens))
+            budget.add("llm_judge", Spent(tokens))
             budget.count([call(tokens)])
     assert budget.total().tokens == sum(done)
 

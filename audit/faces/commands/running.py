@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from audit.faces.following import Limits, Step
     from audit.faces.log_file import LogFile
     from audit.pipeline.live import Meter
+    from audit.pipeline.ray_workers import RayEngine
     from audit.pipeline.run import Order, Ran
     from audit.words.config import Config
     from audit.words.records import Run
@@ -51,6 +52,12 @@ def stage_options(command: Any) -> Any:
         click.option("--sample", type=click.IntRange(min=1), metavar="N",
                      help="Look at N pairs only: each category and pair of agents has its share."),
         click.option("--limit", type=click.IntRange(min=1), help="At most so many sessions and pairs."),
+        click.option("--workers", type=click.IntRange(1, 10_000), metavar="N",
+                     help="With --engine ray: how many processes; default: as many as there are CPUs."),
+        click.option("--ray-address", metavar="ADDRESS",
+                     help="With --engine ray: a cluster that runs, such as auto or 10.0.0.1:6379."),
+        click.option("--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True,
+                     help="Call models in this process, or in Ray workers."),
     ):  # fmt: skip
         command = decorator(command)
     return shared_options(command)
@@ -205,6 +212,7 @@ def _run_stages(settings: Settings, stages: tuple[str, ...], options: dict[str, 
         retry_errors=options["retry_errors"],
         limit=options["limit"],
         batch=options.get("batch", False),
+        ray=_ray(options),
         is_named=_path(settings) is not None,
     )
     if options["dry_run"]:
@@ -235,6 +243,20 @@ def _run_stages(settings: Settings, stages: tuple[str, ...], options: dict[str, 
         return EXIT_INTERRUPTED
     finally:
         engine.dispose()
+
+
+def _ray(options: dict[str, Any]) -> "RayEngine | None":
+    """Where units of work are done; NULL: in this process. Raises UsageError."""
+    from audit.pipeline.ray_workers import RayEngine
+
+    address, workers = options["ray_address"], options["workers"]
+    if options["engine"] == "ray":
+        if options.get("batch"):
+            raise click.UsageError("--batch calls no model itself: leave --engine ray out")
+        return RayEngine(address, workers)
+    if address is not None or workers is not None:
+        raise click.UsageError("--ray-address and --workers need --engine ray")
+    return None
 
 
 def _interrupt(*_: object) -> None:
