@@ -70,6 +70,7 @@ DOORS = {
         "doors/tasks.py",
     },
     "psycopg": {"doors/query.py", "doors/copying.py"},
+    "ray": {"doors/cluster.py"},
     "inspect_ai": {"doors/formats/inspect_logs.py"},
     "pyarrow": {"doors/tables.py", "doors/dataset.py"},
     "rich": {"faces/"},

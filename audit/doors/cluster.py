@@ -20,6 +20,7 @@ from audit.words.errors import AuditError, MissingExtra
 _STORE_BYTES = 256 << 20  # nothing is kept in it: each answer is taken out as soon as it comes
 
 _REACH_S = 10.0
+_ADVICE = "export RAY_AUTH_MODE=token where the cluster wants its token (~/.ray/auth_token)"
 
 
 class Lost(Exception):
@@ -62,7 +63,8 @@ class Cluster:
         except Exception as error:  # of the connection, the version, its own files
             place = f"at {self.address}" if self.address else "on this machine"
             reason = " ".join(str(error).split())[:300] or type(error).__name__
-            raise AuditError(f"--engine ray: no Ray cluster {place}: {reason}") from error
+            advice = "" if self.address in (None, "auto") else f"; {_ADVICE}"
+            raise AuditError(f"--engine ray: no Ray cluster {place}: {reason}{advice}") from error
         finally:
             signal.signal(signal.SIGTERM, before)
         return self

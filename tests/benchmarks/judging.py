@@ -13,6 +13,9 @@ is in another. `--pairs` is rounded up to whole tasks; each 28 pairs take 64 cal
              `create_aiohttp_ms` is `create` on the aiohttp client
     memory   peak of the whole process, over that with a tenth of the pairs
     rate     calls a second against a server that takes only 300, and what it had to refuse
+    ray      calls a second at no latency with one and with two Ray workers, over this process alone; what a
+             call takes longer than here, and what of the driver's processor time it takes (only where asked
+             for by --parts; a cluster of its own, started before the call phase)
 
 Goals: pace at most 1.10 at 500 ms x 64, 1.5 at 500 ms x 256, 1.35 at 50 ms x 64; cpu at most 1.5 times the
 bare call and 0.55 times `create`; memory at most 1.1 times; under the limit no call lost, at least 0.95 of it
@@ -64,9 +67,10 @@ def make(database: Path, base_url: str, tasks: int) -> None:
     engine.dispose()
 
 
-def judge(database: Path, base_url: str, concurrency: int) -> dict[str, Any]:
+def judge(database: Path, base_url: str, concurrency: int, workers: int | None = None) -> dict[str, Any]:
     """Judge all of it. Calls, and the seconds of the call phase. Raises SystemExit where a call failed."""
     from audit.doors.db import open_database
+    from audit.pipeline.ray_workers import RayEngine
     from audit.pipeline.run import Order, run
 
     times: list[measure.Spent] = []
@@ -75,7 +79,8 @@ def judge(database: Path, base_url: str, concurrency: int) -> dict[str, Any]:
         times[1:] = [measure.Spent.by_now()]  # the beginning stays, the end is the last one told
 
     engine = open_database(f"sqlite:///{database}", create=False)
-    order = Order(_config(base_url), ("judge",), concurrency)
+    ray = None if workers is None else RayEngine(workers=workers)
+    order = Order(_config(base_url), ("judge",), concurrency, ray=ray)
     meter = run(engine, order, tell, lambda _run, _is_new: None).meter
     engine.dispose()
     with closing(sqlite3.connect(database)) as connection:
@@ -188,9 +193,17 @@ class Loads:
         self.folder = folder
         self.server = ""
         self.runs: list[dict[str, Any]] = []
+        self.engines: dict[str, dict[str, float]] = {}
 
     def judged(
-        self, pairs: int, concurrency: int, *, latency_ms: float = 0, rps: float = 0, with_bare: bool = False
+        self,
+        pairs: int,
+        concurrency: int,
+        *,
+        latency_ms: float = 0,
+        rps: float = 0,
+        with_bare: bool = False,
+        workers: int | None = None,
     ) -> dict[str, Any]:
         """What the judging process told, its peak in MB, the server's counts, and the load before."""
         database = self.folder / "judged.db"
@@ -201,11 +214,13 @@ class Loads:
             this: list[str | Path] = [sys.executable, __file__, "--of", database, "--url", server.base_url]
             measure.child([*this, "--make", str(-(-pairs // PAIRS_A_TASK))])
             command = [*this, "--judge", "--concurrency", str(concurrency)]
+            if workers is not None:
+                command += ["--workers", str(workers)]
             finished = measure.child([*command, *(["--bare"] if with_bare else [])])
             told = json.loads(finished.output) | {"peak_mb": finished.peak_mb} | server.stats()
         for file in self.folder.glob("judged.db*"):
             file.unlink()
-        found = {"concurrency": concurrency, **load, **told, "load_before": busy}
+        found = {"concurrency": concurrency, "workers": workers, **load, **told, "load_before": busy}
         self.runs.append(found)
         return found
 
@@ -233,31 +248,51 @@ class Loads:
         yield measure.Goal("calls_a_second", found["calls"] / found["wall"], LIMIT_RPS, "at_least", 0.95)
         yield measure.Goal("rejections", found["refused"], completed, "at_most", 0.10)
 
+    def ray(self) -> Iterator[measure.Goal]:
+        """No goal: it says what workers cost, and from which load on they pay."""
+        for workers in (None, 1, 2):
+            found = [self.judged(self.options.pairs, 64, workers=workers) for _ in range(self.options.rounds)]
+            calls = found[0]["calls"]
+            wall, cpu = (statistics.median(one[kind] for one in found) for kind in ("wall", "cpu"))
+            self.engines["local" if workers is None else f"ray_{workers}"] = {
+                "calls_per_second": calls / wall,
+                "ms_a_call": wall * 1000 / calls,
+                "driver_cpu_ms_a_call": cpu * 1000 / calls,
+            }
+        local = self.engines["local"]
+        for engine in self.engines.values():
+            engine["throughput_ratio"] = engine["calls_per_second"] / local["calls_per_second"]
+            engine["more_ms_a_call"] = engine["ms_a_call"] - local["ms_a_call"]
+        yield from ()
+
 
 def main() -> None:
     parser = measure.arguments(__doc__, pairs=4396)
     parts = ("pace", "cpu", "memory", "rate")
-    parser.add_argument("--parts", nargs="+", choices=parts, default=parts, help="what to measure (all)")
+    parser.add_argument(
+        "--parts", nargs="+", choices=(*parts, "ray"), default=parts, help="what to measure (all)"
+    )
     parser.add_argument("--rounds", type=int, default=3, help="cpu is measured so often (%(default)s)")
     parser.add_argument("--of", type=Path, help="the database to --make or to --judge")
     parser.add_argument("--url", help="the server")
     parser.add_argument("--make", type=int, metavar="TASKS", help="store sessions in the database --of")
     parser.add_argument("--judge", action="store_true", help="judge the database --of")
     parser.add_argument("--concurrency", type=int, default=64, metavar="N", help="%(default)s")
+    parser.add_argument("--workers", type=int, metavar="N", help="judge in so many Ray workers")
     parser.add_argument("--bare", action="store_true", help="and make the same calls by the bare SDK")
     llm_server.add_options(parser)
     options = parser.parse_args()
     if options.make:
         make(options.of, options.url, options.make)
     elif options.judge:
-        found = judge(options.of, options.url, options.concurrency)
+        found = judge(options.of, options.url, options.concurrency, options.workers)
         found |= bare(options.of, options.url, options.concurrency) if options.bare else {}
         print(json.dumps(found))
     else:
         with measure.scratch(options) as folder:
             loads = Loads(options, Path(folder))
             goals = [goal for part in options.parts for goal in getattr(loads, part)()]
-        measure.finish(options, "judging", goals, server=loads.server, runs=loads.runs)
+        measure.finish(options, "judging", goals, server=loads.server, runs=loads.runs, engines=loads.engines)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -66,7 +67,12 @@ class Command:
         self.ray_folder = ray_folder
         self.started: list[subprocess.Popen[str]] = []
         self.env = {name: value for name, value in os.environ.items() if not name.startswith("REWARD_AUDIT")}
-        self.env |= {"GATEWAY_KEY": KEY, "RAY_TMPDIR": str(ray_folder), "MARK": str(ray_folder)}
+        self.env |= {
+            "GATEWAY_KEY": KEY,
+            "RAY_TMPDIR": str(ray_folder),
+            "MARK": str(ray_folder),
+            "HOME": str(ray_folder),
+        }
 
     def start(self, *args: str | Path, db: str = "audit.db") -> "subprocess.Popen[str]":
         command = [sys.executable, "-m", "audit", "--db", f"sqlite:///{self.folder / db}", *map(str, args)]
@@ -123,6 +129,11 @@ def wait_for(is_so: Callable[[], bool], seconds: float = 60) -> None:
     while not is_so():
         assert time.monotonic() < ends, "it did not come to that"
         time.sleep(0.01)
+
+
+def is_open(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def stored_calls(folder: Path) -> int:
@@ -296,6 +307,65 @@ def test_ray_when_tasks_have_functions_of_the_user_then_workers_find_them(
     assert rows(tmp_path / "audit.db", "select count(*) from sessions where checks_json like '%mine%'") != [
         (0,)
     ]
+
+
+def test_ray_when_a_unit_ends_every_worker_then_the_run_stops_and_names_it(
+    command: Command, small: Callable[..., Path], few_tasks: str, tmp_path: Path
+) -> None:
+    ending = "import os\n\ndef ends(evidence):\n    os._exit(7)\n"
+    (tmp_path / "mine.py").write_text(ending, encoding="utf-8")
+    tasks = Path(few_tasks) / "tasks.yaml"
+    listed = yaml.safe_load(tasks.read_text(encoding="utf-8"))
+    listed[1]["checks"].append({"name": "mine", "python": "mine:ends"})
+    tasks.write_text(yaml.safe_dump(listed, allow_unicode=True), encoding="utf-8")
+
+    done = command.run("run", "-c", small(agents=["agent-95", "agent-80"]), *ON_RAY)
+
+    assert done.returncode == 1, done.stderr
+    assert "3 workers ended one after the other at the same check" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert rows(tmp_path / "audit.db", "select status from audit_runs") == [("stopped",)]
+    assert rows(tmp_path / "audit.db", "select count(*) from audit_pairs where judged_at is null") == [(0,)]
+
+
+def test_ray_when_a_cluster_runs_already_then_its_nodes_need_the_key_and_it_goes_on_running(
+    command: Command, keyed: Callable[..., Path], gateway: Callable[..., ChatServer], tmp_path: Path
+) -> None:
+    server = gateway(synthetic)
+    config = keyed(server, agents=["agent-95", "agent-80"])
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    ray = [str(Path(sys.executable).with_name("ray"))]
+    command.env["RAY_AUTH_MODE"] = "token"
+    subprocess.run([*ray, "get-auth-token", "--generate"], env=command.env, check=True, capture_output=True)
+    start = [
+        *ray,
+        "start",
+        "--head",
+        f"--port={port}",
+        "--num-cpus=2",
+        "--include-dashboard=false",
+        "--block",
+    ]
+    at = ("--engine", "ray", "--ray-address", f"127.0.0.1:{port}")
+    for key, code in (("", 1), (KEY, 0)):
+        env = command.env | {"GATEWAY_KEY": key}
+        head = subprocess.Popen(start, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            wait_for(lambda: is_open(port))
+            done = command.run("run", "-c", config, "-j", "4", *at)
+            assert done.returncode == code, done.stderr
+            assert head.poll() is None
+        finally:
+            head.terminate()
+            head.wait()
+        if not key:
+            assert "GATEWAY_KEY, which is not set" in done.stderr
+            assert "before Ray is started there" in done.stderr
+            assert server.requests == 0
+    assert rows(tmp_path / "audit.db", "select status from audit_runs") == [("complete",)]
+    assert files_with(command.ray_folder, KEY.encode()) == []
 
 
 @pytest.mark.parametrize(

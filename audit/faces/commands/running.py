@@ -5,23 +5,20 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from audit.faces.cli import DEFAULT_CONFIG, Settings, settings_of, shared_options
-from audit.words.errors import EXIT_GATE, EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, BadRequest
+from audit.faces.run_outcome import Told, tell_outcome
+from audit.words.errors import EXIT_INTERRUPTED, EXIT_OK, BadRequest
 
 if TYPE_CHECKING:
-    from audit.faces.following import Limits, Step
-    from audit.faces.log_file import LogFile
     from audit.pipeline.live import Meter
     from audit.pipeline.ray_workers import RayEngine
-    from audit.pipeline.run import Order, Ran
+    from audit.pipeline.run import Order
     from audit.words.config import Config
     from audit.words.records import Run
-
-_AFTER = {"simulate": "judge", "judge": "verify", "verify": "score"}
 
 
 def _seed(_ctx: click.Context, _param: click.Parameter, seed: int | None) -> int | None:
@@ -181,13 +178,6 @@ def _stages(ctx: click.Context, stages: tuple[str, ...], options: dict[str, Any]
     ctx.exit(code)
 
 
-class Told(NamedTuple):
-    """To whom a run is told, and what follows it."""
-
-    log: "LogFile"
-    steps: "list[Step]"
-
-
 def _run_stages(settings: Settings, stages: tuple[str, ...], options: dict[str, Any], told: Told) -> int:
     """Do the stages; the exit code."""
     from audit.doors.db import open_database
@@ -236,7 +226,7 @@ def _run_stages(settings: Settings, stages: tuple[str, ...], options: dict[str, 
 
             ran = run(engine, order, tell_both, announce)
         limits = Limits(_path(settings), tuple(panel.gate for panel in config.judges))
-        return _tell_outcome(engine, ran, settings.as_json, stages, told, limits)
+        return tell_outcome(engine, ran, settings.as_json, stages, told, limits)
     except KeyboardInterrupt:
         click.echo("stopped: what was done is stored; the same command goes on from there", err=True)
         told.log.event("interrupted")
@@ -341,68 +331,3 @@ def _dry_run(order: "Order", settings: Settings) -> None:
         return
     for what, count in found.items():
         click.echo(f"{what:<24} {'about ' if 'tokens' in what or 'simul' in what else ''}{count:,}")
-
-
-def _tell_outcome(
-    engine: Any, ran: "Ran", as_json: bool, stages: tuple[str, ...], told: Told, limits: "Limits"
-) -> int:
-    """What came of it, on both streams and in the log file; then what follows. The exit code."""
-    from audit.faces.output import print_json, visible
-    from audit.faces.report_text import print_report
-    from audit.pipeline.reporting import report
-    from audit.pipeline.troubles import troubles_of
-
-    show_report = stages[-1] == "score"
-    meter = ran.meter
-    found: dict[str, Any] = {
-        "run_id": ran.run.run_id,
-        "status": ran.status,
-        "calls": meter.calls,
-        "errors": meter.errors,
-        "tokens": meter.tokens,
-        "calls_with_unknown_tokens": meter.unknown_tokens,
-        "run_tokens": meter.used.tokens if meter.used else None,
-        "run_cost_usd": meter.used.cost if meter.used and not meter.used.unpriced else None,
-    }
-    found["problems"] = troubles_of(engine, ran.run.run_id)
-    for kind, lines in (("note", meter.notes), ("problem", found["problems"])):
-        for line in lines:
-            click.echo(f"{kind}: {visible(line)}", err=True)
-            told.log.event(kind, text=line)
-    told.log.event("done", **{name: value for name, value in found.items() if name != "problems"})
-    is_done, passed = ran.status in ("complete", "done"), True
-    if not as_json:
-        click.echo(
-            f"{ran.status}: {meter.calls:,} calls, {meter.errors:,} failed, {meter.tokens:,} tokens"
-            + (f", unknown for {meter.unknown_tokens:,} calls" if meter.unknown_tokens else ""),
-            err=True,
-        )
-        if (show_report or ran.run.kind == "import") and ran.status == "complete":
-            print_report(report(engine, ran.run.run_id))
-    if is_done and told.steps:
-        from audit.faces.following import follow
-
-        found["then"], passed = follow(engine, ran.run.run_id, told.steps, limits, quiet=as_json)
-        told.log.event("then", passed=passed, steps=[step.name for step in told.steps])
-    if as_json:
-        print_json(found)
-    if not is_done:
-        click.echo(f"incomplete: {_why_incomplete(ran)}", err=True)
-        told.log.event("incomplete", why=_why_incomplete(ran))
-        return EXIT_INCOMPLETE
-    if ran.status == "done" and not as_json:
-        click.echo(f"next: reward-audit {_AFTER[stages[-1]]}", err=True)
-    return EXIT_OK if passed else EXIT_GATE
-
-
-def _why_incomplete(ran: "Ran") -> str:
-    meter = ran.meter
-    reason = {
-        "too_many_errors": "more calls failed than max_error_rate allows: --retry-errors asks them again",
-        "too_many_broken": "more sessions are of no use than max_error_rate allows: --retry-errors holds "
-        "or checks them again",
-        "stopped": "not all is done: the same command goes on from there",
-    }[ran.status]
-    if meter.over_budget is not None and ran.status == "stopped":
-        return f"{meter.over_budget}: with a higher one the same command goes on, --new begins another run"
-    return reason if meter.stopped_by is None else f"{meter.stopped_by}: {reason}"
