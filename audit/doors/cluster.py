@@ -15,16 +15,12 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from audit.words.errors import AuditError, MissingExtra
+from audit.words.errors import AuditError, Lost, MissingExtra
 
 _STORE_BYTES = 256 << 20  # nothing is kept in it: each answer is taken out as soon as it comes
 
 _REACH_S = 10.0
 _ADVICE = "export RAY_AUTH_MODE=token where the cluster wants its token (~/.ray/auth_token)"
-
-
-class Lost(Exception):
-    """The process ended, or its node did, before it answered."""
 
 
 class Cluster:
@@ -101,7 +97,8 @@ class Remote:
         try:
             return await self._actor.call.remote(method, args)
         except (ActorDiedError, ActorUnavailableError) as error:
-            raise Lost(" ".join(str(error).split())[:300]) from error
+            reason = " ".join(str(error).split())[:300]
+            raise Lost(f"a process of Ray's is lost: {reason}; the same command goes on") from error
 
     def tell(self, method: str, *args: Any) -> None:
         """Call the method, and wait for nothing; before all that this process asks or tells it later."""

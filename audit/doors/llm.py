@@ -25,7 +25,7 @@ from audit.doors.llm_request import Body, adapted, named_refusal, request_body
 from audit.doors.llm_secrets import Secrets, key_for, redact
 from audit.doors.llm_url import ENDPOINT_PATH, OFFLINE, clean_base_url, keys_of_query
 from audit.words.calls import Message, Reply
-from audit.words.errors import AuditError
+from audit.words.errors import AuditError, Lost
 from audit.words.keys import keys_in, without_keys
 from audit.words.profiles import Endpoint
 from audit.words.text import as_json
@@ -132,6 +132,8 @@ class Models:
         call = _Call(request_body(endpoint, messages, tools, response_schema, seed), line.refused)
         try:
             return self._reply(line, call, await self._answer(line, call))
+        except Lost:
+            raise
         except Exception as error:  # whatever a gateway sends, it stops no run
             problem = f"the answer could not be read: {type(error).__name__}: {error}"
             return self._reply(line, call, Answer(problem=problem))

@@ -19,7 +19,7 @@ from audit.verbs.trajectory import tool_calls_of
 from audit.verbs.verify import PENDING, Answered, Verified
 from audit.verbs.verify import verify as check
 from audit.words import clock
-from audit.words.errors import AuditError
+from audit.words.errors import AuditError, Lost
 from audit.words.records import JudgeLog
 from audit.words.tasks import Task
 from audit.words.text import as_json
@@ -62,6 +62,8 @@ class Checking:
             if not logs:
                 raise
             return Checked(None, logs)
+        except Lost:
+            raise
         except Exception as error:  # whatever one session holds, the others are checked all the same
             why = str(error) if isinstance(error, AuditError) else named(error)
             self.workplace.note(f"session {session['session_id']} cannot be checked: {why}")

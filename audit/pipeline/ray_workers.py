@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
-from audit.doors.cluster import Cluster, Lost, Remote
+from audit.doors.cluster import Cluster, Remote
 from audit.doors.config import with_key
 from audit.doors.llm import Models
 from audit.doors.llm_pace import Pace
@@ -25,7 +25,7 @@ from audit.pipeline.workplace import Workplace, keys_for, transports
 from audit.verbs.spending import Spent, spent_by
 from audit.words.calls import Usage
 from audit.words.config import Config, Profile
-from audit.words.errors import AuditError, BadRequest
+from audit.words.errors import AuditError, BadRequest, Lost
 from audit.words.keys import keys_in
 from audit.words.profiles import Endpoint
 from audit.words.records import Run
@@ -237,8 +237,8 @@ class RayWorkers:
             seat.under_way += 1
             try:
                 told: Told = await seat.remote.ask("do", kind, item)
-            except Lost as error:
-                self._replace(seat, str(error))
+            except Lost:
+                self._replace(seat)
                 continue
             finally:
                 seat.under_way -= 1
@@ -300,14 +300,15 @@ class RayWorkers:
             self._problem = await seat.remote.ask("begin") or self._problem
             seat.is_ready = True
         except Lost as error:
-            self._problem = f"--engine ray: a worker ended while it started: {error}"
+            self._problem = f"--engine ray, while a worker started: {error}"
         self._changed.set()
 
-    def _replace(self, lost: _Seat, why: str) -> None:
+    def _replace(self, lost: _Seat) -> None:
         if lost not in self._seats:
             return
         self._seats.remove(lost)
-        self._live.note(f"a worker was lost, and what it was at is asked again: {why}")
+        lost.remote.end()  # it may be cut off only, and go on asking
+        self._live.note(f"worker {lost.number} was lost, and what it was at is asked again")
         if self._limits is not None:
             self._limits.tell("forget", lost.number)
         self._open()

@@ -40,6 +40,10 @@ class BadRequest(AuditError):
     """A wish that cannot be met with what is stored: an unknown run, an unknown bucket set."""
 
 
+class Lost(AuditError):
+    """Another process that the work needs is gone. It says nothing of the unit of work that met it."""
+
+
 class MissingExtra(AuditError):
     """An optional library is needed and absent."""
 
