@@ -158,15 +158,22 @@ def files_with(folder: Path, text: bytes) -> list[Path]:
 
 
 def test_ray_when_two_workers_run_all_stages_then_the_rows_are_those_of_the_local_engine(
-    command: Command, keyed: Callable[..., Path], gateway: Callable[..., ChatServer], tmp_path: Path
+    command: Command,
+    keyed: Callable[..., Path],
+    gateway: Callable[..., ChatServer],
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     server = gateway(synthetic)
     config = keyed(server, profile={"extra": {"top_p": 0.5}})
-    local = command.run("--json", "run", "-c", config, "-j", "8", db="local.db")
+    # In no environment but that of the workers, and in a file that is not theirs.
+    env_file = tmp_path_factory.mktemp("elsewhere") / ".env"
+    env_file.write_text(f"GATEWAY_KEY={command.env.pop('GATEWAY_KEY')}\n", encoding="utf-8")
+    local = command.run("--json", "run", "-c", config, "--env-file", env_file, "-j", "8", db="local.db")
     assert local.returncode == 0, local.stderr
     asked = server.requests
 
-    done = command.run("--json", "run", "-c", config, "-j", "8", *ON_RAY)
+    done = command.run("--json", "run", "-c", config, "--env-file", env_file, "-j", "8", *ON_RAY)
 
     assert done.returncode == 0, done.stderr
     assert all_rows(tmp_path / "audit.db") == all_rows(tmp_path / "local.db")
@@ -182,7 +189,7 @@ def test_ray_when_two_workers_run_all_stages_then_the_rows_are_those_of_the_loca
     assert KEY not in done.stdout + done.stderr
     assert command.workers() == []
 
-    again = command.run("--json", "run", "-c", config, "--resume", "latest", *ON_RAY)
+    again = command.run("--json", "run", "-c", config, "--env-file", env_file, "--resume", "latest", *ON_RAY)
     assert json.loads(again.stdout)["calls"] == 0
     assert server.requests == 2 * asked
 
