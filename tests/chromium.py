@@ -92,6 +92,13 @@ class Page:
         )
         await self.ask("Input.dispatchKeyEvent", type="keyUp", **common)
 
+    async def click(self, selector: str) -> None:
+        """The left button of the mouse, in the middle of the element."""
+        box = f"document.querySelector({json.dumps(selector)}).getBoundingClientRect()"
+        x, y = await self.value(f"(({{x, y, width, height}}) => [x + width / 2, y + height / 2])({box})")
+        for kind in ("mousePressed", "mouseReleased"):
+            await self.ask("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
     async def write(self, text: str) -> None:
         """Text into what has the focus."""
         await self.ask("Input.insertText", text=text)

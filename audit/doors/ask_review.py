@@ -68,6 +68,12 @@ def items(connection: Connection, run_id: str | None = None) -> list[ReviewItem]
     return [ReviewItem(*row) for row in found]
 
 
+def newest_run(connection: Connection) -> str | None:
+    """The newest run of which something was exported."""
+    found = connection.execute(text("select max(run_id) from review_items")).scalar_one()
+    return None if found is None else str(found)
+
+
 def contents(connection: Connection, review_ids: Sequence[str]) -> Iterator[dict[str, Any]]:
     """What each item shows: review_id, session_a, session_b, transcript_a, transcript_b, source_json.
 

@@ -145,6 +145,10 @@ def _header(path: Path, row: list[str]) -> list[str]:
     names = [name.strip() for name in row]
     if not any(names):
         raise BadFile(str(path), "line 1", "expected a header line with column names")
+    for mark in ";\t":
+        if len(names) == 1 and mark in names[0]:
+            problem = f"the columns are separated by {mark!r}: save it as CSV with commas"
+            raise BadFile(str(path), "line 1", problem)
     for name, count in Counter(names).items():
         if count > 1:
             raise BadFile(str(path), "line 1", f"column {name!r} stands twice in the header")

@@ -47,11 +47,16 @@ def ask_sql(engine: Engine, statement: str, *, seconds: float = 60, most: int | 
     return _ask_postgres(engine, statement, seconds, most)
 
 
+def limit_values(connection: sqlite3.Connection) -> None:
+    """No value of this connection's statements fills the memory."""
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+
+
 def _ask_sqlite(file: str, statement: str, seconds: float, most: int | None) -> Answer:
     deadline = time.monotonic() + seconds
     try:
         with closing(sqlite3.connect(reading_uri(file), uri=True)) as connection:
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+            limit_values(connection)
             connection.set_authorizer(_authorize)
             connection.set_progress_handler(lambda: int(time.monotonic() > deadline), 10_000)
             cursor = connection.execute(statement)

@@ -4,10 +4,12 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
 from audit.doors import files
+from audit.doors.formats.fields import nearest
 from audit.doors.tables import cell
 from audit.words import clock
 from audit.words.errors import BadFile
@@ -24,6 +26,12 @@ _PREFERENCES: dict[str, Choice | CannotTell] = {
     "second": "second", "b": "second", "right": "second", "2": "second",
     "tie": "tie", "cannot tell": CANNOT_TELL, "cannot_tell": CANNOT_TELL,
 }  # fmt: skip
+_ANSWERS = ("preference", "first_done", "second_done", "note")
+_KNOWN = (*_ANSWERS, "annotator", "review_id", "labelled_at")
+# Tags of the labeling config, which are columns in what Label Studio exports other than JSON.
+_TAGS = ("better", "verdict")
+# Clocks differ, and so do the zones that people believe to be in.
+_AHEAD = timedelta(days=1)
 _DONES: dict[str, Done] = {done.replace(" ", blank): done for done in DONES for blank in " _"}
 # Label Studio's template for pairwise classification, with what its Pairwise tag cannot say beside it.
 _CONFIG = """<View>
@@ -70,7 +78,9 @@ def texts(path: Path, form: Form, items: Sequence[Shown]) -> dict[Path, str]:
         writer = csv.writer(buffer, lineterminator="\n")
         writer.writerow(COLUMNS)
         writer.writerows([cell(value) for value in _row(item).values()] for item in items)
-        return {path: _utf8(buffer.getvalue())}
+        text = _utf8(buffer.getvalue())
+        # Excel takes UTF-8 without a mark for something else, and people would read garbage.
+        return {path: text if text.isascii() else "\ufeff" + text}
     if form == "jsonl":
         return {path: "".join(as_json(_row(item)) + "\n" for item in items)}
     tasks = [{"data": {**item._asdict(), "second": item.second or ""}} for item in items]
@@ -115,20 +125,37 @@ def _row(item: Shown) -> dict[str, str | None]:
 
 
 def _csv(path: Path, annotator: str | None) -> Iterator[Said]:
-    for number, row in files.csv_rows(path):
-        yield from _said(path, f"line {number}", row, annotator)
+    yield from _rows(path, files.csv_rows(path), annotator)
 
 
 def _jsonl(path: Path, annotator: str | None) -> Iterator[Said]:
-    for number, row in files.json_lines(path):
+    yield from _rows(path, files.json_lines(path), annotator)
+
+
+def _rows(path: Path, rows: Iterator[tuple[int, dict[str, Any]]], annotator: str | None) -> Iterator[Said]:
+    passed: set[str] = set()
+    for number, row in rows:
+        for column in sorted(row.keys() - {*COLUMNS, "labelled_at"} - passed):
+            _refuse_slip(path, f"line {number}", column)
+            passed.add(column)
         yield from _said(path, f"line {number}", row, annotator)
+
+
+def _refuse_slip(path: Path, place: str, column: str) -> None:
+    """Raises BadFile for a column that looks like one of ours: what it holds would be lost without a word."""
+    if column in _TAGS:
+        raise BadFile(str(path), place, f"column {column!r} is Label Studio's: export from there as JSON")
+    near = nearest(column, _KNOWN)
+    if near:
+        problem = f"{column[:40]!r} is not a known column; did you mean {' or '.join(near)}?"
+        raise BadFile(str(path), place, problem)
 
 
 def _label_studio(path: Path, annotator: str | None) -> Iterator[Said]:
     for index, task in enumerate(files.json_array(path)):
         data, annotations = task.get("data"), task.get("annotations")
         if not isinstance(data, dict) or not isinstance(annotations, list):
-            problem = "expected a task of Label Studio's JSON export, with data and annotations"
+            problem = "expected a task with data and annotations: export it as JSON, not as JSON-MIN"
             raise BadFile(str(path), f"[{index}]", problem)
         for at, annotation in enumerate(annotations):
             place = f"[{index}].annotations[{at}]"
@@ -153,7 +180,7 @@ def _answers(path: Path, place: str, result: Sequence[Any]) -> dict[str, Any]:
             raise BadFile(str(path), f"{place}.result", "expected objects with a value")
         said = value.get("selected") or value.get("choices") or value.get("text")
         text = "\n".join(map(str, said)) if isinstance(said, list) else said
-        if part.get("from_name") in ("better", "verdict"):
+        if part.get("type") == "pairwise" or part.get("from_name") in _TAGS:
             verdicts |= {str(text)} if text else set()
         else:
             found[str(part.get("from_name"))] = text
@@ -169,11 +196,11 @@ def _annotator(completed_by: Any) -> str | None:
 
 
 def _said(path: Path, place: str, row: Mapping[str, Any], annotator: str | None) -> Iterator[Said]:
-    names = ("preference", "first_done", "second_done", "note")
-    texts = {name: _text(path, place, row, name) for name in names}
+    texts = {name: _text(path, place, row, name) for name in _ANSWERS}
     if not any(texts.values()):
         return
-    who = _text(path, place, row, "annotator") or annotator
+    # One blank is like another, such as the line end that a spreadsheet's cell may hold.
+    who = " ".join((_text(path, place, row, "annotator") or annotator or "").split())
     if not who:
         raise BadFile(str(path), place, "no annotator: fill in that column, or name one with --annotator")
     review_id = _text(path, place, row, "review_id")
@@ -212,9 +239,13 @@ def _one_of(path: Path, place: str, name: str, said: str | None, known: Mapping[
 def _time(path: Path, place: str, row: Mapping[str, Any]) -> str | None:
     text = _text(path, place, row, "labelled_at")
     try:
-        return None if text is None else clock.from_text(text)
+        at = None if text is None else clock.from_text(text)
     except ValueError as error:
         raise BadFile(str(path), place, f"labelled_at: {error}") from error
+    if at is not None and at > clock.stamp(datetime.now(UTC) + _AHEAD):
+        # It would be the newest word, whatever its annotator says from now on.
+        raise BadFile(str(path), place, f"labelled_at: {text} is still to come")
+    return at
 
 
 def _utf8(text: str) -> str:

@@ -11,6 +11,7 @@ from datasette.utils import tilde_encode
 from markupsafe import Markup
 from pluggy import HookimplMarker
 
+from audit.doors.query import limit_values
 from audit.faces.legible import legible
 
 hookimpl = HookimplMarker("datasette")
@@ -44,6 +45,12 @@ def asgi_wrapper() -> Any:
         return marked
 
     return wrap
+
+
+@hookimpl
+def prepare_connection(conn: Any) -> None:
+    """Datasette limits a statement's time alone, in which `zeroblob(900000000)` is made."""
+    limit_values(conn)
 
 
 @hookimpl

@@ -12,6 +12,9 @@ from typing import Any
 from audit.words.errors import BadRequest, MissingExtra
 
 HOST = "127.0.0.1"
+# Longer than a statement may take, or wait for another writer: it ends in its own time all the same, and
+# people would be told that an answer was not stored that was.
+_ENDS_WITHIN_S = 40
 # Under a name of its own choice a stranger's site would be of one origin with ours (DNS rebinding).
 _NAMES = [HOST, "localhost"]
 
@@ -37,7 +40,12 @@ def listen(port: int) -> socket.socket:
 
 
 def guarded(app: Any, policy: str, *, reads_only: bool = False) -> Any:
-    """The ASGI application, which answers to this machine's names alone, under a content security policy."""
+    """The ASGI application, which answers to this machine's names alone, under a content security policy.
+
+    `reads_only`: another site's page may link to it, and no more: a picture's address could be a statement
+    that keeps the machine busy.
+    """
+    from starlette.datastructures import Headers
     from starlette.middleware.trustedhost import TrustedHostMiddleware
     from starlette.responses import PlainTextResponse
 
@@ -57,10 +65,18 @@ def guarded(app: Any, policy: str, *, reads_only: bool = False) -> Any:
 
         if reads_only and scope.get("method", "GET") not in ("GET", "HEAD"):
             await PlainTextResponse("This page only reads.\n", 405)(scope, receive, sent)
+        elif reads_only and _is_embedded(Headers(scope=scope)):
+            await PlainTextResponse("Refused: asked for by another site.\n", 403)(scope, receive, sent)
         else:
             await app(scope, receive, sent)
 
     return TrustedHostMiddleware(with_headers, allowed_hosts=_NAMES, www_redirect=False)
+
+
+def _is_embedded(headers: Any) -> bool:
+    """Does a page of another site ask for it, as a picture, a frame or a script, and no person by a link?"""
+    site, for_what = headers.get("sec-fetch-site"), headers.get("sec-fetch-dest")
+    return site in ("cross-site", "same-site") and for_what != "document"
 
 
 def serve(app: Any, listening: socket.socket, url: str, *, opens: bool, said: Callable[[], None]) -> None:
@@ -77,7 +93,11 @@ def serve(app: Any, listening: socket.socket, url: str, *, opens: bool, said: Ca
                 threading.Thread(target=webbrowser.open, args=[url], daemon=True).start()
 
     config = uvicorn.Config(
-        app, log_level="error", access_log=False, server_header=False, timeout_graceful_shutdown=2
+        app,
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_ENDS_WITHIN_S,
     )
     with listening, suppress(KeyboardInterrupt):
         Announced(config).run(sockets=[listening])

@@ -112,6 +112,11 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 label`, `2 labels`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def share(rate: Mapping[str, Any]) -> str:
     """`k/n` and its percentage, `-` where n is 0."""
     if not rate["n"]:

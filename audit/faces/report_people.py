@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from audit.faces.output import interval, print_part, say, shown, titled
+from audit.faces.output import counted, interval, print_part, say, shown, titled
 from audit.faces.report_more import percent
 
 _PARTS = (
@@ -25,7 +25,7 @@ def people(found: dict[str, Any]) -> None:
         return
     say(
         f"People labelled {part['labelled']:,} of {part['exported']:,} exported items "
-        f"({len(part['annotators']):,} annotators, {part['conflicts']:,} conflicts)."
+        f"({counted(len(part['annotators']), 'annotator')}, {counted(part['conflicts'], 'conflict')})."
     )
     click.echo()
     for name, title in _PARTS:
@@ -91,7 +91,8 @@ def _kappa(one: Mapping[str, Any]) -> str:
 
 def _rule(part: Mapping[str, Any]) -> Iterator[str]:
     if part["rule_disagrees"]:
+        sessions = counted(part["rule_disagrees"], "session")
         yield (
-            f"Most people contradict the rule's success of {part['rule_disagrees']:,} sessions: the rule's "
-            "stands; flagged_pairs has them as human_disagrees."
+            f"Most people contradict the rule's success of {sessions}: the rule's stands; "
+            "flagged_pairs has them as human_disagrees."
         )

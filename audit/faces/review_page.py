@@ -54,7 +54,7 @@ def review_app(labelling: Labelling, token: str, port: int) -> Any:
         return RedirectResponse(f"/items/{labelling.first_open()}", 303)
 
     def item(request: Request) -> Response:
-        number = request.path_params["number"]
+        number = _number(request.path_params["number"])
         shown, standing = labelling.shown(number), labelling.standing(number)
         text = template.render(
             shown=shown,
@@ -68,20 +68,21 @@ def review_app(labelling: Labelling, token: str, port: int) -> Any:
 
     async def answer(request: Request) -> Response:
         fields = await _fields(request)
-        number = request.path_params["number"]
+        number = _number(request.path_params["number"])
         await run_in_threadpool(_take, labelling, number, fields)
         return await run_in_threadpool(_stands, request, labelling, number)
 
     async def undo(request: Request) -> Response:
         fields = await _fields(request)
+        here = _number(fields.get("number", "1"))
         number = await run_in_threadpool(labelling.undo)
-        return await run_in_threadpool(_stands, request, labelling, number or int(fields.get("number", "1")))
+        return await run_in_threadpool(_stands, request, labelling, number or here, undone=number is not None)
 
     app = Starlette(
         routes=[
             Route("/", home),
-            Route("/items/{number:int}", item, methods=["GET"]),
-            Route("/items/{number:int}", answer, methods=["POST"]),
+            Route("/items/{number}", item, methods=["GET"]),
+            Route("/items/{number}", answer, methods=["POST"]),
             Route("/undo", undo, methods=["POST"]),
             Mount("/static", StaticFiles(directory=_FILES / "static")),
         ],
@@ -104,11 +105,17 @@ def _take(labelling: Labelling, number: int, fields: dict[str, str]) -> None:
     raise AuditError(f"{question!r} is no question: {', '.join(QUESTIONS)} are")
 
 
-def _stands(request: Request, labelling: Labelling, number: int) -> Response:
+def _stands(request: Request, labelling: Labelling, number: int, **more: bool) -> Response:
     """What is stored now: as JSON for the script, as the page where there is none."""
     if request.headers.get("accept") == "application/json":
-        return JSONResponse(_told(labelling.standing(number)))
+        return JSONResponse(_told(labelling.standing(number)) | more)
     return RedirectResponse(f"/items/{number}", 303)
+
+
+def _number(text: str) -> int:
+    if not re.fullmatch("[0-9]{1,9}", text):
+        raise AuditError(f"{text[:40]!r} is no number of an item")
+    return int(text)
 
 
 def _told(standing: Standing) -> dict[str, Any]:

@@ -44,8 +44,8 @@ class _Anchor(NamedTuple):
 
 def calibrate(engine: Engine, wanted: Sequence[str]) -> dict[str, Any]:
     """The mapping of `review calibrate --json`: each judge of each run (all, where none is named) on the
-    anchors that it has, and on those that all have. Raises BadRequest where people compared nothing, and
-    where no run holds a pair that they did.
+    anchors that it has, and on those that all have; `without`: runs that have none. Raises BadRequest where
+    people compared nothing, and where no run holds a pair that they did.
     """
     with reading(engine) as connection:
         runs = [ask.run_named(connection, name).run_id for name in wanted] or ask_anchors.judged_runs(
@@ -60,6 +60,9 @@ def calibrate(engine: Engine, wanted: Sequence[str]) -> dict[str, Any]:
             for gate, said, changed in _judged(connection, run_id, anchors, tasks)
         ]
         named = {run_id: ask.run_named(connection, run_id) for run_id in runs}
+    changed: Counter[str] = Counter()
+    for judged in found:
+        changed[judged.run_id] += judged.changed
     found = [judged for judged in found if judged.said]
     if not found:
         raise BadRequest(
@@ -67,6 +70,7 @@ def calibrate(engine: Engine, wanted: Sequence[str]) -> dict[str, Any]:
         )
     common = set(found[0].said).intersection(*(judged.said for judged in found))
     first = found[0]
+    without = [run_id for run_id in named if run_id not in {judged.run_id for judged in found}]
     return {
         "anchors": len(anchors),
         "common": len(common),
@@ -82,6 +86,9 @@ def calibrate(engine: Engine, wanted: Sequence[str]) -> dict[str, Any]:
                 "against_first": _against(first.said, judged.said, common, anchors),
             }
             for judged in found
+        ],
+        "without": [
+            {"run_id": run_id, "name": named[run_id].name, "changed": changed[run_id]} for run_id in without
         ],
     }
 
@@ -134,7 +141,7 @@ def _judged(
             said[pair.gate][key] = _as_first(pair.judge_pref, pair) if pair.judge_pref else None
         else:
             changed[pair.gate] += 1
-    for gate in sorted(said):
+    for gate in sorted(said.keys() | changed.keys()):
         yield gate, said[gate], changed[gate]
 
 

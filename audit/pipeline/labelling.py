@@ -47,10 +47,12 @@ class Labelling:
         """Raises BadRequest where there is nothing to look at."""
         with reading(engine) as connection:
             self.items = ask_review.items(connection, run.run_id)
+            other = ask_review.newest_run(connection)
         if not self.items:
             raise BadRequest(
                 f"run {run.run_id} has nothing to look at yet: "
                 "`reward-audit review export -o FILE --n 40` picks what people should see"
+                + (f"; --run {other} is the newest that has" if other else "")
             )
         self.run = run
         self.annotator = annotator
@@ -89,17 +91,20 @@ class Labelling:
             before = self.standing(number)
             if question not in before.answers or value not in ANSWERS[question]:
                 raise BadRequest(f"{value!r} is no answer to {question!r} of item {number}")
-            self._store(number, {question: value}, note)
+            self._store(number, {question: value}, note.strip() or None)
             if before.answers[question] != value:
                 self._before.append((number, question, before.answers[question]))
 
     def note(self, number: int, note: str) -> None:
-        """Store a note beside what was said. Raises BadRequest where nothing was."""
+        """Store a note beside what was said; an empty one takes the older one away.
+
+        Raises BadRequest where nothing was said yet.
+        """
         with self._turn:
             said = {name: value for name, value in self.standing(number).answers.items() if value is not None}
             if not said:
                 raise BadRequest("a note is stored with an answer: give one first")
-            self._store(number, said, note)
+            self._store(number, said, note.strip())
 
     def undo(self) -> int | None:
         """Take back the last answer of this sitting: what was said before it, or nothing, is said again.
@@ -110,17 +115,17 @@ class Labelling:
             if not self._before:
                 return None
             number, question, value = self._before[-1]
-            note = self.standing(number).note if value is not None else ""
+            note = self.standing(number).note or None if value is not None else None
             self._store(number, {question: value or WITHDRAWN}, note)
             self._before.pop()
             return number
 
-    def _store(self, number: int, said: dict[Question, str], note: str) -> None:
-        if len(note) > LONGEST_NOTE:
+    def _store(self, number: int, said: dict[Question, str], note: str | None) -> None:
+        if note is not None and len(note) > LONGEST_NOTE:
             raise BadRequest(f"the note has {len(note):,} characters: at most {LONGEST_NOTE:,}")
         item = self._item(number)
         answers = {name: said.get(name) for name in QUESTIONS}
-        one = Said(item.review_id, self.annotator, **answers, note=note.strip() or None)  # type: ignore[arg-type]
+        one = Said(item.review_id, self.annotator, **answers, note=note)  # type: ignore[arg-type]
         store_said(self._engine, [one])
 
     def _item(self, number: int) -> ReviewItem:

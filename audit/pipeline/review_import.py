@@ -73,6 +73,7 @@ def status_of(connection: Connection, run: Run) -> dict[str, Any]:
             for who in sorted({label.annotator for label in labels})
         ],
         "conflicts": [{"kind": one.kind, "subject": one.subject, "said": dict(one.said)} for one in found],
+        "newest_exported": ask_review.newest_run(connection),
     }
 
 

@@ -81,13 +81,21 @@ def store_said(engine: Engine, said: Iterable[Said], file: str = "the labels") -
         for one in everything:
             _refuse(one, items.get(one.review_id), file)
         labels = [
-            (label, one.said_at is not None)
+            _Label(label, one.said_at is not None, one.note == "")
             for one in everything
             for label in _labels(one, items[one.review_id], sessions[one.review_id])
         ]
         new = _new(connection, _in_time(labels))
         store_review.add_labels(connection, new)
     return Stored(len(new), len(labels) - len(new))
+
+
+class _Label(NamedTuple):
+    """A label to store: is its time its own, and does it take the note away that stands with it?"""
+
+    label: HumanLabel
+    is_timed: bool
+    drops_note: bool
 
 
 def said_by(
@@ -107,13 +115,14 @@ def said_by(
         if preferred is None and not any(dones):
             continue
         first, second = reversed(dones) if item.shown_first == "B" else dones
+        noted = sorted((label for label in dones if label), key=lambda label: label.created_at, reverse=True)
         found[item.review_id] = Said(
             item.review_id,
             annotator,
             None if preferred is None else _turned(preferred.value, item),
             None if first is None else _TOLD_DONE[first.value],
             None if second is None else _TOLD_DONE[second.value],
-            next((label.note for label in (preferred, *dones) if label and label.note), None),
+            next((label.note for label in (preferred, *noted) if label and label.note), None),
             max(label.created_at for label in (preferred, *dones) if label),
         )
     return found
@@ -147,29 +156,33 @@ def _labels(one: Said, item: ReviewItem, sessions: tuple[str, str | None]) -> It
             note = None
 
 
-def _in_time(labels: Sequence[tuple[HumanLabel, bool]]) -> list[HumanLabel]:
+def _in_time(labels: Sequence[_Label]) -> list[_Label]:
     """The labels, the oldest first; of those without a time of their own each person's last on a subject.
 
     A session stands in several pairs, so that one file may say of it one thing and then another.
     """
-    last = {label[:4]: label for label, is_timed in labels if not is_timed}
-    timed = [label for label, is_timed in labels if is_timed]
-    return sorted([*timed, *last.values()], key=lambda label: label.created_at)
+    last = {one.label[:4]: one for one in labels if not one.is_timed}
+    timed = [one for one in labels if one.is_timed]
+    return sorted([*timed, *last.values()], key=lambda one: one.label.created_at)
 
 
-def _new(connection: Connection, labels: Sequence[HumanLabel]) -> list[HumanLabel]:
+def _new(connection: Connection, labels: Sequence[_Label]) -> list[HumanLabel]:
     """Those of the labels, the oldest first, that say something which is not stored."""
-    subjects = sorted({label.pair_id or label.session_id or "" for label in labels})
+    subjects = sorted({one.label.pair_id or one.label.session_id or "" for one in labels})
     known: set[Any] = set()
     newest: dict[Any, HumanLabel] = {}
     for label in ask_review.all_labels(connection, subjects):
         known.add(label)
         newest[label[:4]] = label
     new = []
-    for label in labels:
+    for label, is_timed, drops_note in labels:
         last = newest.get(label[:4])
-        is_same = last is not None and last.value == label.value and label.note in (None, last.note)
-        if label in known or is_same:
+        if last is not None and not is_timed:
+            # What is said now is the newest word, by whatever clock the last one was told.
+            label = label._replace(created_at=max(label.created_at, last.created_at))
+        is_noted = label.note not in (None, last.note if last else None)
+        is_same = last is not None and last.value == label.value and not is_noted
+        if (is_timed and label in known) or (is_same and not (drops_note and last is not None and last.note)):
             continue
         known.add(label)
         if last is None or last.created_at <= label.created_at:

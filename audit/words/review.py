@@ -30,7 +30,8 @@ class Said(NamedTuple):
     """What one person said of an item; NULL where they said nothing of that.
 
     `preference` and the two `done` are by position, as shown; of one session only `first_done` counts.
-    `said_at`: as `clock.stamp` writes it, NULL for now. `place`: where it stands in its file.
+    `note`: NULL says nothing of it, an empty one takes the older one away. `said_at`: as `clock.stamp` writes
+    it, NULL for now. `place`: where it stands in its file.
     """
 
     review_id: str

@@ -3,6 +3,8 @@
 import asyncio
 import html
 import json
+import re
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -129,6 +131,36 @@ def test_browse_when_it_is_asked_to_write_then_it_does_not(page: Served, folder:
         assert page.ask(f"/audit.json?{urllib.parse.urlencode({'sql': sql})}").status == 400
     assert page.ask("/audit/audit_pairs", "POST", "x=1").status == 405
     assert (folder / "audit.db").read_bytes() == before
+
+
+def test_browse_when_a_statement_makes_one_huge_value_then_it_is_refused(folder: Path) -> None:
+    sql = urllib.parse.urlencode({"sql": "select zeroblob(900000000)"})
+    with served(url_of(folder), "browse", cwd=folder) as page:
+        answered = page.ask(f"/audit.json?{sql}")
+        assert (answered.status, "too big" in answered.text) == (400, True)
+        # Datasette tells the terminal of a statement that failed.
+        page.process.send_signal(signal.SIGINT)
+        _, err = page.process.communicate(timeout=20)
+    assert re.fullmatch(r"ERROR: conn=.*: string or blob too big\n", err)
+
+
+def test_browse_when_another_sites_page_asks_then_only_a_link_that_a_person_follows_is_answered(
+    page: Served,
+) -> None:
+    def ask(site: str, dest: str) -> int:
+        return page.ask("/audit", headers={"sec-fetch-site": site, "sec-fetch-dest": dest}).status
+
+    assert [ask("cross-site", dest) for dest in ("image", "iframe", "script", "empty")] == [403] * 4
+    assert ask("same-site", "empty") == 403
+    assert [ask(site, "document") for site in ("cross-site", "none", "same-origin")] == [200] * 3
+    assert [ask("same-origin", dest) for dest in ("empty", "style")] == [200] * 2
+
+
+def test_runs_of_one_name_when_counted_in_a_facet_then_they_are_told_apart(page: Served) -> None:
+    ids = {row["run_id"] for row in rows(page, "audit_runs")}
+    assert len(ids) == 2
+    facets = page.ask("/audit/audit_pairs?_facet=run_id").text.split("facet-results")[1].split("</ul>")
+    assert {run_id for run_id in ids if any(f">{run_id}</a>" in facet for facet in facets)} == ids
 
 
 def test_browse_when_a_run_writes_meanwhile_then_its_rows_are_seen(page: Served, folder: Path) -> None:

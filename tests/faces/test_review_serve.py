@@ -2,6 +2,7 @@
 
 import asyncio
 import html
+import json
 import os
 import re
 import shutil
@@ -9,9 +10,12 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 import urllib.parse
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -141,6 +145,10 @@ def test_page_when_the_token_is_missing_then_nothing_is_shown(file: Path) -> Non
         ("/items/1", {"answer": "x:first"}, "'x' is no question: preference, first_done, second_done are"),
         ("/items/1", {}, "'' is no question: preference, first_done, second_done are"),
         ("/items/99", {"answer": "preference:tie"}, "there is no item 99: they go from 1 to 11"),
+        ("/items/abc", {"answer": "preference:tie"}, "'abc' is no number of an item"),
+        ("/items/" + "9" * 5000, {"answer": "preference:tie"}, f"'{'9' * 40}' is no number of an item"),
+        ("/undo", {"number": "\u00b2"}, "'\u00b2' is no number of an item"),
+        ("/undo", {"number": "99"}, "there is no item 99: they go from 1 to 11"),
         ("/items/0", {"answer": "preference:tie"}, "there is no item 0: they go from 1 to 11"),
         ("/items/1", {"answer": "note", "note": "x"}, "a note is stored with an answer: give one first"),
         (
@@ -257,6 +265,7 @@ def test_undo_when_asked_then_rows_are_added_and_what_was_said_before_counts(fil
         assert [re.search(r'"number":(\d+)', one.text)[1] for one in answered] == ["2", "1", "1", "1", "1"]
         said = [re.search(r'"preference":("[a-z ]+"|null)', one.text)[1] for one in answered]
         assert said == ["null", '"second"', '"first"', "null", "null"]
+        assert ['"undone":true' in one.text for one in answered] == [True, True, True, True, False]
     values = [value for subject, _, value, _ in labels(file) if subject == pair]
     assert values == [turn[0], turn[1], "tie", turn[1], turn[0], "withdrawn"]
     notes = [note for subject, _, _, note in labels(file) if subject == pair]
@@ -300,6 +309,24 @@ def test_serve_when_the_database_cannot_be_written_then_the_answer_is_refused(
         assert re.fullmatch(
             r"sqlite:///.*audit.db cannot be written: no such table: main.gone\n", answered.text
         )
+
+
+def test_serve_when_ended_while_another_program_writes_then_the_answer_under_way_is_stored_and_told(
+    file: Path,
+) -> None:
+    with serving(file) as page, closing(sqlite3.connect(file, isolation_level=None)) as writer:
+        writer.execute("begin immediate")
+        with ThreadPoolExecutor(1) as pool:
+            answered = pool.submit(post, page, "/items/1", answer="preference:tie", note="")
+            time.sleep(1)
+            page.process.send_signal(signal.SIGINT)
+            time.sleep(2.5)
+            assert page.process.poll() is None
+            writer.execute("rollback")
+            assert answered.result().status == 200
+        _, err = page.process.communicate(timeout=20)
+        assert (page.process.returncode, err) == (0, "")
+    assert [label[1:3] for label in labels(file)] == [("preference", "tie")]
 
 
 @needs_chromium
@@ -355,6 +382,66 @@ def test_hostile_sessions_when_labelled_by_keyboard_then_answers_are_the_persons
     }
     assert "abt1" in {note for _, note in stored.values()}
     assert len(labels(file)) == 3 * len(HOSTILE) + 2
+
+
+@needs_chromium
+def test_page_when_mouse_and_keys_take_turns_then_enter_goes_on_and_every_word_of_the_page_is_true(
+    file: Path,
+) -> None:
+    def reads(words: str) -> str:
+        return f"document.getElementById('told').textContent === '{words}'"
+
+    async def label(page: Served) -> list[str]:
+        first, second = "location.pathname === '/items/1'", "location.pathname === '/items/2'"
+        async with chromium() as tab:
+            await tab.size(1280, 900)
+            await tab.open(page.url)
+            await tab.until(f"document.getElementById('answers') && {first}")
+            await tab.press("u")
+            await tab.until(reads("Nothing to take back: nothing was answered since this sitting began."))
+            await tab.press("n")
+            await tab.write("why")
+            await tab.press("Escape")
+            await tab.until(reads("The note waits: it is stored with your first answer."))
+            for key in "a15":
+                await tab.click(f"[data-key='{key}']")
+                await tab.until(f"document.querySelector('[data-key={json.dumps(key)}][aria-pressed=true]')")
+            await tab.until(reads("Stored. Done: Enter goes on."))
+            await tab.press("Enter")
+            await tab.until(second)
+            await tab.press("u")
+            await tab.until(f"{first} && {reads('Taken back.')} && location.hash === ''")
+            await tab.press("4")
+            await tab.until(reads("Stored. Done: Enter goes on."))
+            # the note is emptied, and the button that keeps it, reached by Tab, does not hold Enter
+            await tab.press("n")
+            await tab.value("document.getElementById('note').select()")
+            await tab.write("")
+            await tab.press("Tab")
+            await tab.until(reads("Note stored. Done: Enter goes on."))
+            await tab.press("Enter")
+            await tab.until("document.activeElement === document.body")
+            await tab.press("Enter")
+            await tab.until(second)
+            await tab.press("ArrowLeft")
+            await tab.until(first)
+            assert await tab.value("document.getElementById('note').value") == ""
+            page.process.send_signal(signal.SIGKILL)
+            page.process.communicate()
+            await tab.press("t")
+            nobody = "nobody answers. Is `reward-audit review serve` still running?"
+            await tab.until(f"document.getElementById('trouble').textContent === 'Not stored: {nobody}'")
+            return tab.dialogs
+
+    with serving(file) as page:
+        assert asyncio.run(label(page)) == []
+    item = items(file)[0]
+    newest = {(subject, kind): (value, note) for subject, kind, value, note in labels(file)}
+    assert newest == {
+        (item["pair"], "preference"): (item["side"], None),
+        (item["first"], "success"): ("1", None),
+        (item["second"], "success"): ("1", None),
+    }
 
 
 @needs_chromium

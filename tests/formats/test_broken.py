@@ -316,7 +316,11 @@ HOSTILE = {
         None, '{"pair_id":"p","task_id":"","category":"","agent_a":"","reward_a":"","raw_ab":null,"judge":""}'
     ),
     "an id of blanks": jsonl(None, '{"pair_id":"  "}'),
-    "a CSV with semicolons": csv(NO_PAIR_ID % "pair_id;reward_a", "pair_id;reward_a", "p;1"),
+    "a CSV with semicolons": csv(
+        "FILE, line 1: the columns are separated by ';': save it as CSV with commas",
+        "pair_id;reward_a",
+        "p;1",
+    ),
     "UTF-16": csv("FILE, line 1: not UTF-8: byte 0xff", "pair_id\np\n".encode("utf-16")),
     "UTF-16 without a mark": csv(
         NO_PAIR_ID % "p\x00a\x00i\x00r\x00_\x00i\x00d\x00", "pair_id\np\n".encode("utf-16-le")

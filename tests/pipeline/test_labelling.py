@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,11 @@ from audit.doors.db import open_database, reading
 from audit.pipeline.importing import import_file
 from audit.pipeline.labelling import Labelling, Question, labelling
 from audit.pipeline.review_export import export_review
+from audit.pipeline.reviewing import store_said
 from audit.pipeline.wishes import Wish
+from audit.words import clock
 from audit.words.errors import BadRequest
+from audit.words.review import Said
 
 DONE: list[tuple[Question, str]] = [
     ("preference", "first"),
@@ -131,6 +135,49 @@ def test_note_when_kept_then_it_stands_beside_what_was_said(engine: Engine) -> N
     assert sitting.standing(1).note == "a\nb"
     sitting.answer(1, "preference", "tie", "c")
     assert sitting.standing(1).note == "c"
+
+
+def test_note_when_it_is_emptied_then_it_is_gone_and_every_word_stands(engine: Engine) -> None:
+    sitting = labelling(engine, "latest", "ann")
+    for question, value in DONE:
+        sitting.answer(1, question, value, f"{question}: why")
+    sitting.note(1, " \n")
+    assert sitting.standing(1).note == ""
+    assert sitting.standing(1).answers == dict(DONE)
+    with reading(engine) as connection:
+        notes = connection.execute(text("select note from human_labels order by label_id")).scalars().all()
+    assert notes == [*(f"{question}: why" for question, _ in DONE), None, None, None]
+    sitting.note(1, "")
+    with reading(engine) as connection:
+        assert connection.execute(text("select count(*) from human_labels")).scalar_one() == 6
+    # an answer with nothing beside it says nothing of the note
+    sitting.note(1, "kept")
+    sitting.answer(1, "first_done", "not done", "")
+    assert sitting.standing(1).note == "kept"
+
+
+@pytest.mark.parametrize("order", [("first_done", "second_done"), ("second_done", "first_done")])
+def test_note_when_replaced_before_a_side_is_preferred_then_the_newest_is_shown(
+    engine: Engine, order: tuple[Question, Question]
+) -> None:
+    sitting = labelling(engine, "latest", "ann")
+    for number in range(1, len(HOSTILE) + 1):  # some are shown A first, some B
+        for question in order:
+            sitting.answer(number, question, "done", "old")
+        sitting.note(number, "new")
+        assert sitting.standing(number).note == "new"
+
+
+def test_answer_when_an_older_word_is_told_with_a_later_time_then_the_answer_counts(engine: Engine) -> None:
+    """Clocks differ: Label Studio's server may be ahead of this machine."""
+    sitting = labelling(engine, "latest", "ann")
+    ahead = clock.stamp(datetime.now(UTC) + timedelta(hours=2))
+    item = sitting.items[0].review_id
+    store_said(engine, [Said(item, "ann", "first", None, None, said_at=ahead)])
+    sitting.answer(1, "preference", "second", "")
+    assert sitting.standing(1).answers["preference"] == "second"
+    sitting.undo()
+    assert sitting.standing(1).answers["preference"] == "first"
 
 
 def test_two_people_when_they_answer_then_each_sees_their_own_words(engine: Engine) -> None:

@@ -7,6 +7,7 @@ documentation has it (labelstud.io/guide/task_format).
 import csv
 import json
 import random
+import re
 import shutil
 import sqlite3
 from collections import Counter
@@ -168,7 +169,7 @@ def test_round_when_forty_pairs_went_through_label_studio_then_the_report_is_cor
     check_misselected(tmp_path, found["misselected"])
     for rate in (found["misselected"], found["satisfied_failed"]):
         assert rate["labels"] > 5
-        assert 0 < rate["disagree"] < rate["labels"]
+        assert rate["disagree"] < rate["labels"]
     kappas = found["kappa"]
     assert kappas["judge_people"]["value"] < kappas["verifier_people"]["value"] < 1
     text = here("report").stdout
@@ -360,7 +361,33 @@ BROKEN: dict[str, tuple[str, str, str]] = {
         "line 1: labelled_at: 2026-03-05T00:00:00 has no time zone: write it with an offset or a Z",
     ),
     "no tasks": ("back.json", '[{{"id": 1}}]',
-                 "[0]: expected a task of Label Studio's JSON export, with data and annotations"),
+                 "[0]: expected a task with data and annotations: export it as JSON, not as JSON-MIN"),
+    "Label Studio's other exports": (
+        "back.csv",
+        "review_id,better,first_done,annotator\n{v},left,done,1\n",
+        "line 2: column 'better' is Label Studio's: export from there as JSON",
+    ),
+    "a slip of a column": (
+        "back.csv",
+        "review_id,Prefernce,first_done,annotator,shelf\n{v},first,done,ann,\n",
+        "line 2: 'Prefernce' is not a known column; did you mean preference?",
+    ),
+    "a slip in a later line": (
+        "back.jsonl",
+        '{{"review_id": "{v}", "preference": "tie", "annotator": "ann"}}\n'
+        '{{"review_id": "{v}", "first done": "done", "annotator": "ann"}}\n',
+        "line 2: 'first done' is not a known column; did you mean first_done?",
+    ),
+    "a time that is still to come": (
+        "back.csv",
+        "review_id,preference,annotator,labelled_at\n{v},first,ann,2999-01-01T00:00:00Z\n",
+        "line 2: labelled_at: 2999-01-01T00:00:00Z is still to come",
+    ),
+    "semicolons": (
+        "back.csv",
+        "review_id;preference;annotator\n{v};first;ann\n",
+        "line 1: the columns are separated by ';': save it as CSV with commas",
+    ),
     "a side and a tie": (
         "back.json",
         '[{{"data": {{"review_id": "{v}"}}, "annotations": [{{"completed_by": 1, "result": ['
@@ -442,6 +469,87 @@ def test_import_when_nobody_is_named_then_the_one_named_on_the_command_line_coun
     told = review("import", "back.csv", "--annotator", "ann\x1b[2J")
     assert "\x1b" not in told
     assert "ann\\x1b[2J" in told
+    # nor does the line end in a cell begin a line of its own
+    (tmp_path / "back.csv").write_text(
+        f'review_id,preference,annotator\n{items[0]},first,"bob\nerror: forged"\n', encoding="utf-8"
+    )
+    assert "conflict: " in (told := review("import", "back.csv"))
+    assert "\nerror" not in told
+    assert rows(tmp_path, "select annotator from human_labels")[1:] == [("bob error: forged",)]
+
+
+def test_import_when_nobody_filled_in_anything_then_it_says_so(review: Callable[..., str]) -> None:
+    review("export", "-o", "look.csv", "--n", "3")
+    told = review("import", "look.csv")
+    assert told.startswith("nobody filled in anything in look.csv: ")
+    assert told.endswith("empty in all its rows\n")
+
+
+def test_status_when_there_are_many_conflicts_then_some_are_shown_and_all_where_asked_for(
+    review: Callable[..., str], here: Callable[..., Any], tmp_path: Path
+) -> None:
+    review("export", "-o", "look.csv", "--n", "30")
+    items = [item for (item,) in rows(tmp_path, "select review_id from review_items")]
+    lines = ["review_id,preference,annotator"]
+    for item in items:
+        lines += [f"{item},tie,1", f"{item},cannot tell,2", f"{item},first,3"]
+    (tmp_path / "back.csv").write_text("\n".join(lines), encoding="utf-8")
+    ((run_id,),) = rows(tmp_path, "select distinct run_id from review_items")
+    told = review("import", "back.csv")
+    assert told.startswith("stored 90 labels of back.csv; 0 were known already\n")
+    assert len(re.findall(r"^conflict: preference of \S+: 1: tie, 3: [AB]$", told, re.MULTILINE)) == 20
+    assert told.endswith(f"\n10 conflicts more: review status {run_id} -v\n")
+    assert review("status", "-v").count("conflict: ") == 30
+    # a newer run, of which nothing went out
+    (tmp_path / "new.csv").write_text("pair_id,label,pref_ab\np1,A,A\n", encoding="utf-8")
+    assert here("import", "csv", "new.csv").code == 0
+    assert f"the newest run with items is {run_id}: name it" in review("status")
+    ran = here("review", "serve", "--no-open", "--port", "0")
+    assert ran.stderr.endswith(f"; --run {run_id} is the newest that has\n")
+
+
+@pytest.mark.parametrize("gate", ["judge", "a-judge-whose-name-is-longer-than-a-run-id"])
+def test_calibrate_when_told_on_a_narrow_screen_then_ids_are_whole_and_nothing_is_cut(
+    here: Callable[..., Any], review: Callable[..., str], tmp_path: Path, gate: str
+) -> None:
+    pairs = [
+        {
+            "pair_id": f"p{n}", "task_id": f"t{n}", "agent_a": "x1", "agent_b": "y2", "pref_ab": "A",
+            "success_a": n % 2 == 0, "success_b": True, "prompt": "q",
+            "response_a": "r", "response_b": f"s{n}",
+        }
+        for n in range(9)
+    ]  # fmt: skip
+    runs = []
+    for judge in (gate, "other"):
+        lines = [json.dumps({**pair, "judge": judge}) for pair in pairs]
+        (tmp_path / "judged.jsonl").write_text("\n".join(lines), encoding="utf-8")
+        assert here("import", "jsonl", "judged.jsonl").code == 0
+        runs += [run for (run,) in rows(tmp_path, "select max(run_id) from audit_runs")]
+    review("export", "-o", "more.csv", "--n", "9")
+    items = [item for (item,) in rows(tmp_path, "select review_id from review_items")]
+    words = "\n".join(f"{item},tie,ann" for item in items)
+    (tmp_path / "back.csv").write_text(f"review_id,preference,annotator\n{words}\n", encoding="utf-8")
+    review("import", "back.csv")
+    told = review("calibrate", *runs)
+    assert max(map(len, told.splitlines())) <= 80
+    assert [told.count(run) for run in runs] == [2, 2]
+    assert {"anchors", "as people", "95%", "kappa", "other side", "lost", "won", "p"} <= set(
+        re.split(r"  +|\n", told)
+    )
+
+
+def test_import_when_the_pairwise_tag_has_another_name_then_its_answer_is_not_lost(
+    review: Callable[..., str], tmp_path: Path
+) -> None:
+    """Label Studio's own template calls it `pw`."""
+    review("export", "-o", "look.csv", "--n", "1")
+    ((item, side),) = rows(tmp_path, "select review_id, shown_first from review_items")
+    chosen = {"from_name": "pw", "to_name": "first,second", "type": "pairwise", "value": {"selected": "left"}}
+    task = {"data": {"review_id": item}, "annotations": [{"completed_by": 1, "result": [chosen]}]}
+    (tmp_path / "back.json").write_text(json.dumps([task]), encoding="utf-8")
+    review("import", "back.json")
+    assert rows(tmp_path, "select kind, value from human_labels") == [("preference", side)]
 
 
 def test_csv_when_a_session_says_what_a_spreadsheet_would_run_then_it_is_no_formula(
@@ -458,3 +566,20 @@ def test_csv_when_a_session_says_what_a_spreadsheet_would_run_then_it_is_no_form
             assert row["goal"] == '\'=HYPERLINK("http://x")'
             assert row["policy"] == "'@SUM(1)"
             assert row["first"].startswith("customer: ")
+
+
+def test_csv_when_it_holds_more_than_ascii_then_excel_is_told_that_it_is_utf8(
+    review: Callable[..., str], tmp_path: Path
+) -> None:
+    review("export", "-o", "plain.csv", "--n", "2")
+    assert (tmp_path / "plain.csv").read_bytes().startswith(b"review_id,")
+    with closing(sqlite3.connect(tmp_path / "audit.db")) as connection:
+        connection.execute("update sessions set source_json = ?", (json.dumps({"goal": "退货"}),))
+        connection.commit()
+    review("export", "-o", "look.csv", "--n", "2")
+    text = (tmp_path / "look.csv").read_bytes().decode()
+    assert text.startswith("\ufeffreview_id,goal,")
+    filled = text.replace(",,,,,", ",tie,,,,ann")
+    assert filled != text
+    (tmp_path / "look.csv").write_text(filled, encoding="utf-8", newline="")
+    assert review("import", "look.csv").startswith("stored 2 labels of look.csv;")

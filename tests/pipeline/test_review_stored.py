@@ -208,6 +208,27 @@ def test_calibrate_when_sides_are_turned_or_sessions_went_another_way_then_only_
     assert (judge["anchors"], judge["changed"], judge["agree"]["k"]) == (PAIRS - 4, 4, PAIRS - 4)
 
 
+def test_calibrate_when_a_run_has_none_of_the_anchors_then_it_says_so(
+    engine: Engine, tmp_path: Path, export: Callable[..., Exported]
+) -> None:
+    old = import_file(engine, Wish("jsonl", (judged("old", tmp_path, truth),))).run_id
+    export(old)
+    said_of(engine, old, "ann", truth)
+    lines = (tmp_path / "old.jsonl").read_text(encoding="utf-8").splitlines()
+    others = {
+        "elsewhere": [{**pair, "response_a": "another", "judge": "x"} for pair in map(json.loads, lines)],
+        "strange": [{"pair_id": "s1", "label": "A", "pref_ab": "A"}],
+    }
+    without = []
+    for name, pairs in others.items():
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, pairs)) + "\n", encoding="utf-8")
+        run_id = import_file(engine, Wish("jsonl", (tmp_path / f"{name}.jsonl",))).run_id
+        without.append({"run_id": run_id, "name": name, "changed": PAIRS if name == "elsewhere" else 0})
+    found = calibrate(engine, [])
+    assert [one["run_id"] for one in found["judges"]] == [old]
+    assert found["without"] == without
+
+
 def test_export_when_the_run_has_sessions_alone_then_single_ones_go_out(
     engine: Engine, tmp_path: Path, export: Callable[..., Exported]
 ) -> None:

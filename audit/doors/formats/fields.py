@@ -212,14 +212,15 @@ def strange_columns(row: Row, known: Collection[str]) -> set[str]:
     """
     strange = row.fields.keys() - set(known)
     for column in sorted(strange):
-        near = _nearest(re.sub(r"[\W_]+", "_", column.strip().lower()), known)
+        near = nearest(column, known)
         if near:
             raise row.wrong(column, f"is not a known column; did you mean {' or '.join(near)}?")
     return strange
 
 
-def _nearest(column: str, known: Collection[str]) -> list[str]:
+def nearest(column: str, known: Collection[str]) -> list[str]:
     """The known columns that are as near as any, where one is near: `raw_a` may be either of two."""
+    column = re.sub(r"[\W_]+", "_", column.strip().lower())
     near = difflib.get_close_matches(column, known, n=3, cutoff=0.85)
     closeness = [difflib.SequenceMatcher(None, column, name).ratio() for name in near]
     return sorted(name for name, ratio in zip(near, closeness, strict=True) if ratio == max(closeness))

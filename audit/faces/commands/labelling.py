@@ -24,9 +24,10 @@ def serve(ctx: click.Context, run: str, port: int, annotator: str | None, no_ope
     """Label by keyboard, on a page of this machine.
 
     It shows what `review export` picked: both sessions side by side, without names and verdicts, in the order
-    that was drawn for them. The keys a, b, t, c and 1 to 6 answer. Each answer is stored at once; `u` takes
-    the last one back by a further row, none is deleted. The address holds a token: whoever has it may answer
-    as NAME. Ctrl-C ends it, the next time goes on where this one ended. Needs the extra `review`.
+    that was drawn for them. The keys a, b, t, c and 1 to 6 answer, n begins a note and Esc keeps it, Enter
+    goes on to what is not done. Each answer is stored at once; u takes the last one of this sitting back by
+    a further row, none is deleted. The address holds a token: whoever has it may answer as NAME. Ctrl-C ends
+    it, the next time goes on where this one ended. Needs the extra `review`.
     """
     from audit.doors.db import open_database
     from audit.faces.local_web import HOST, listen, require

@@ -10,7 +10,6 @@ from audit.faces.commands.labelling import serve
 
 if TYPE_CHECKING:
     from audit.doors.review_files import Form
-    from audit.pipeline.review_export import Exported
 
 
 @click.group("review")
@@ -92,6 +91,7 @@ def export(
       reward-audit review export -o look.csv --run RUN --gate GATE
     """
     from audit.doors.db import open_database
+    from audit.faces.review_text import tell_export
     from audit.pipeline.review_export import export_review
 
     settings = settings_of(ctx)
@@ -100,27 +100,7 @@ def export(
         found = export_review(engine, run, path, n, gate=gate, seed=seed, form=form, again=again)
     finally:
         engine.dispose()
-    _tell_export(found, n, as_json=settings.as_json)
-
-
-def _tell_export(found: "Exported", n: int, *, as_json: bool) -> None:
-    from audit.faces.output import print_json
-
-    count = sum(found.picked.values())
-    if as_json:
-        told = {"run_id": found.run_id, "gate": found.gate, "files": [str(file) for file in found.files]}
-        reasons = [
-            {"reason": reason, "picked": picked, "of": found.sizes[reason]}
-            for reason, picked in sorted(found.picked.items())
-        ]
-        print_json(told | {"items": count, "reasons": reasons, "exported_before": found.before})
-        return
-    what = "sessions" if found.gate is None else "pairs"
-    click.echo(f"wrote {count:,} {what} of run {found.run_id} to {', '.join(map(str, found.files))}")
-    for reason, picked in sorted(found.picked.items()):
-        click.echo(f"  {reason:<16} {picked:>6,} of {found.sizes[reason]:,}")
-    if count < n:
-        click.echo(f"there are no more: {found.before:,} went out before (--again writes those as well)")
+    tell_export(found, n, as_json=settings.as_json)
 
 
 @review_command.command("import")
@@ -131,14 +111,15 @@ def _tell_export(found: "Exported", n: int, *, as_json: bool) -> None:
 def import_(ctx: click.Context, path: Path, annotator: str | None) -> None:
     """Take back what people said, in a file.
 
-    Label Studio's JSON export, CSV or JSON Lines, columns in any order. The whole file or nothing: an
-    item that never went out, or a word that is not one of those that may be said, is refused with its
-    line. Rows that nobody filled in are passed over. The same label of the same annotator twice adds
-    nothing; a correction is a new row, and the newest counts. A column labelled_at (ISO 8601, with an
-    offset) says when; without it, now.
+    Label Studio's JSON export (not JSON-MIN), CSV with commas or JSON Lines, columns in any order. The whole
+    file or nothing: an item that never went out, or a word that is not one of those that may be said, is
+    refused with its line. Rows that nobody filled in are passed over. The same label of the same annotator
+    twice adds nothing; a correction is a new row, and the newest counts. A column labelled_at (ISO 8601,
+    with an offset) says when; without it, now.
     """
     from audit.doors.db import open_database
-    from audit.faces.output import print_json, visible
+    from audit.faces.output import print_json
+    from audit.faces.review_text import tell_import, tell_status
     from audit.pipeline.review_import import import_review, review_status
 
     settings = settings_of(ctx)
@@ -151,11 +132,9 @@ def import_(ctx: click.Context, path: Path, annotator: str | None) -> None:
     if settings.as_json:
         print_json({"file": str(path), "stored": stored.stored, "known": stored.known, "runs": found})
         return
-    click.echo(
-        f"stored {stored.stored:,} labels of {visible(str(path))}; {stored.known:,} were known already"
-    )
+    tell_import(path, stored)
     for status in found:
-        _tell(status)
+        tell_status(status, verbose=settings.verbose)
 
 
 @review_command.command("status")
@@ -165,10 +144,11 @@ def import_(ctx: click.Context, path: Path, annotator: str | None) -> None:
 def status(ctx: click.Context, run: str) -> None:
     """Show what went out, what is labelled and by whom.
 
-    And where people contradict each other.
+    And where people contradict each other; -v shows all such places.
     """
     from audit.doors.db import open_database
     from audit.faces.output import print_json
+    from audit.faces.review_text import tell_status
     from audit.pipeline.review_import import review_status
 
     settings = settings_of(ctx)
@@ -180,7 +160,7 @@ def status(ctx: click.Context, run: str) -> None:
     if settings.as_json:
         print_json(found)
     else:
-        _tell(found)
+        tell_status(found, verbose=settings.verbose)
 
 
 @review_command.command("calibrate")
@@ -202,6 +182,7 @@ def calibrate(ctx: click.Context, runs: tuple[str, ...]) -> None:
     """
     from audit.doors.db import open_database
     from audit.faces.output import print_json
+    from audit.faces.review_text import tell_judges
     from audit.pipeline.calibrating import calibrate as measured
 
     settings = settings_of(ctx)
@@ -213,58 +194,7 @@ def calibrate(ctx: click.Context, runs: tuple[str, ...]) -> None:
     if settings.as_json:
         print_json(found)
     else:
-        _tell_judges(found)
-
-
-def _tell_judges(found: dict[str, Any]) -> None:
-    from audit.faces.output import interval, print_part, share, shown, titled
-
-    table = titled(
-        f"Judges against people, on {found['anchors']:,} anchors ({found['common']:,} of them all have)"
-    )
-    table.add_column("run", overflow="fold")
-    table.add_column("gate", overflow="fold")
-    for name in ("anchors", "as people", "95%", "other side", "kappa", "lost", "won", "p"):
-        table.add_column(name, justify="right", no_wrap=name not in ("as people", "other side"))
-    for judge in found["judges"]:
-        value, p_value = judge["kappa"]["value"], judge["against_first"]["mcnemar_p"]
-        table.add_row(
-            judge["run_id"],
-            shown(judge["gate"]),
-            f"{judge['anchors']:,}",
-            share(judge["agree"]),
-            interval(judge["agree"]),
-            share(judge["misselected"]),
-            "-" if value is None else f"{value:.2f}",
-            f"{judge['against_first']['lost']:,}",
-            f"{judge['against_first']['won']:,}",
-            "-" if p_value is None else f"{p_value:.2g}",
-        )
-    changed = sum(judge["changed"] for judge in found["judges"])
-    print_part(
-        table,
-        note=f"{changed:,} pairs left out: their sessions went another way than those that people saw"
-        if changed
-        else None,
-    )
+        tell_judges(found, named=bool(runs))
 
 
 review_command.add_command(serve)
-
-
-def _tell(status: dict[str, Any]) -> None:
-    from audit.faces.output import print_rows, visible
-
-    click.echo(
-        f"run {status['run_id']}: {status['exported']:,} items exported, {status['labelled']:,} labelled, "
-        f"{len(status['conflicts']):,} conflicts"
-    )
-    if status["by_reason"]:
-        names = ("reason", "exported", "labelled")
-        print_rows(names, [[row[name] for name in names] for row in status["by_reason"]])
-    if status["annotators"]:
-        names = ("annotator", "items", "labels")
-        print_rows(names, [[row[name] for name in names] for row in status["annotators"]])
-    for one in status["conflicts"]:
-        said = ", ".join(f"{visible(who)} {value}" for who, value in sorted(one["said"].items()))
-        click.echo(f"conflict: {one['kind']} of {one['subject']}: {said}")

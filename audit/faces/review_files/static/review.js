@@ -29,11 +29,15 @@ function show(standing, words) {
 }
 
 async function post(address, fields) {
+  // Another program may be writing to the database.
+  const slow = setTimeout(() => { told.textContent = "Storing…"; }, 1000);
   const sent = await fetch(address, {
     method: "POST",
     headers: { accept: "application/json" },
     body: new URLSearchParams(fields),
-  });
+  }).catch(() => {
+    throw new Error("nobody answers. Is `reward-audit review serve` still running?");
+  }).finally(() => clearTimeout(slow));
   if (!sent.ok) throw new Error((await sent.text()).trim());
   return sent.json();
 }
@@ -47,9 +51,12 @@ function after(work) {
 }
 
 function answer(button) {
+  // Left on the button, Enter would press it again and not go on.
+  button.blur();
   return after(async () => {
     const written = note.value;
-    show(await post(answers.action, { answer: button.value, note: written }), "Stored.");
+    const words = button.value === "note" ? "Note stored." : "Stored.";
+    show(await post(answers.action, { answer: button.value, note: written }), words);
     kept = written;
   });
 }
@@ -64,15 +71,21 @@ answers.addEventListener("submit", (event) => {
 });
 
 note.addEventListener("change", () => {
-  // Before the first answer it waits, and is stored with it.
   after(async () => {
-    if (note.value !== kept && isAnswered()) {
+    if (note.value !== kept && !isAnswered()) {
+      told.textContent = "The note waits: it is stored with your first answer.";
+    } else if (note.value !== kept) {
       const written = note.value;
       show(await post(answers.action, { answer: "note", note: written }), "Note stored.");
       kept = written;
     }
   });
 });
+
+if (location.hash === "#taken-back") {
+  told.textContent = `Taken back. ${told.textContent}`.trim();
+  history.replaceState(null, "", location.pathname);
+}
 
 addEventListener("beforeunload", (event) => {
   if (note.value !== kept) event.preventDefault();
@@ -81,11 +94,12 @@ addEventListener("beforeunload", (event) => {
 document.querySelector("form[action='/undo']").addEventListener("submit", (event) => {
   event.preventDefault();
   const form = event.target;
+  event.submitter.blur();
   const here = Number(form.elements.number.value);
   after(async () => {
     const standing = await post(form.action, { number: here });
-    if (standing.number !== here) location.href = `/items/${standing.number}`;
-    else show(standing, "Taken back.");
+    if (standing.number !== here) location.href = `/items/${standing.number}#taken-back`;
+    else show(standing, standing.undone ? "Taken back." : "Nothing to take back: nothing was answered since this sitting began.");
   });
 });
 
