@@ -15,6 +15,7 @@ class ReviewedPair(NamedTuple):
 
     item: str
     pair_id: str
+    task_id: str
     gap_bucket: str
     outcome: str | None
     misselected: int | None
@@ -29,6 +30,7 @@ class ReviewedSession(NamedTuple):
     """A session that went out, by itself or in pairs; `pairs`: how many pairs of its run and gate hold it."""
 
     session_id: str
+    task_id: str
     satisfaction: float | None
     success: int | None
     label_source: str | None
@@ -36,8 +38,8 @@ class ReviewedSession(NamedTuple):
 
 
 _COLUMNS = (
-    "{pair}.pair_id, {pair}.gap_bucket, {pair}.outcome, {pair}.misselected, {pair}.judge_pref, "
-    "{pair}.session_a, {pair}.session_b, review_items.reason, review_items.weight"
+    "{pair}.pair_id, {pair}.task_id, {pair}.gap_bucket, {pair}.outcome, {pair}.misselected, "
+    "{pair}.judge_pref, {pair}.session_a, {pair}.session_b, review_items.reason, review_items.weight"
 )
 
 
@@ -77,14 +79,15 @@ def reviewed_sessions(connection: Connection, run_id: str) -> list[ReviewedSessi
             "out_sessions as (select session_a as session_id from out_pairs union "
             "select session_b from out_pairs union select session_id from review_items "
             "where run_id = :run_id and session_id is not null) "
-            "select sessions.session_id, sessions.satisfaction, sessions.success, sessions.label_source "
+            "select sessions.session_id, sessions.task_id, sessions.satisfaction, sessions.success, "
+            "sessions.label_source "
             "from out_sessions inner join sessions on sessions.session_id = out_sessions.session_id "
             "order by sessions.session_id"
         ),
         {"run_id": run_id},
     ).all()
     held = _pairs_of_sessions(connection, run_id) if found else {}
-    return [ReviewedSession(row[0], row[1], row[2], row[3], held.get(row[0], 1)) for row in found]
+    return [ReviewedSession(row[0], row[1], row[2], row[3], row[4], held.get(row[0], 1)) for row in found]
 
 
 def _pairs_of_sessions(connection: Connection, run_id: str) -> dict[str, int]:
@@ -102,41 +105,64 @@ def _pairs_of_sessions(connection: Connection, run_id: str) -> dict[str, int]:
     return {row[0]: int(row[1]) for row in rows}
 
 
-def satisfied_sides(connection: Connection, run: Run, gate: str, cut: float) -> dict[str, tuple[int, int]]:
-    """gap_bucket -> (satisfied sides of its pairs with a success, those of them that failed)."""
+class Count(NamedTuple):
+    """Rows of one task and gap bucket (of sessions `""`, which are in none), and how many are counted."""
+
+    gap_bucket: str
+    task_id: str
+    rows: int
+    flagged: int
+
+
+def satisfied_sides(connection: Connection, run: Run, gate: str, cut: float) -> list[Count]:
+    """Satisfied sides of pairs with a success, and those of them that failed."""
     found = connection.execute(
         text(
-            "select audit_pairs.gap_bucket, count(*), count(*) filter (where sessions.success = 0) "
+            "select audit_pairs.gap_bucket, audit_pairs.task_id, count(*), "
+            "count(*) filter (where sessions.success = 0) "
             "from audit_pairs inner join sessions "
             "on sessions.session_id in (audit_pairs.session_a, audit_pairs.session_b) "
             "where audit_pairs.run_id = :run_id and audit_pairs.gate = :gate "
             "and sessions.satisfaction >= :cut and sessions.success is not null "
-            "group by audit_pairs.gap_bucket"
+            "group by audit_pairs.gap_bucket, audit_pairs.task_id"
         ),
         {"run_id": run.run_id, "gate": gate, "cut": cut},
     )
-    return {row[0]: (int(row[1]), int(row[2])) for row in found}
+    return [Count(*row) for row in found]
 
 
-def satisfied_sessions(connection: Connection, run_id: str, cut: float) -> tuple[int, int]:
-    """How many sessions are satisfied and have a success, and how many of them failed, people not heard."""
+def satisfied_sessions(connection: Connection, run_id: str, cut: float) -> list[Count]:
+    """Sessions that are satisfied and have a success, and those of them that failed, people not heard."""
     found = connection.execute(
         text(
-            "select count(*), count(*) filter (where success = 0) from sessions "
-            "where run_id = :run_id and satisfaction >= :cut and success is not null"
+            "select '', task_id, count(*), count(*) filter (where success = 0) from sessions "
+            "where run_id = :run_id and satisfaction >= :cut and success is not null group by task_id"
         ),
         {"run_id": run_id, "cut": cut},
-    ).one()
-    return int(found[0]), int(found[1])
+    )
+    return [Count(*row) for row in found]
 
 
-def sided_pairs(connection: Connection, run_id: str, gate: str) -> dict[str, int]:
-    """gap_bucket -> pairs in which the judge names a side, whatever is known of the rewards."""
+def decided_pairs(connection: Connection, run_id: str, gate: str) -> list[Count]:
+    """Decided pairs, and those of them that are misselected."""
     found = connection.execute(
         text(
-            "select gap_bucket, count(*) from audit_pairs "
-            "where run_id = :run_id and gate = :gate and judge_pref in ('A', 'B') group by gap_bucket"
+            "select gap_bucket, task_id, count(*), count(*) filter (where outcome = 'misselected') "
+            "from audit_pairs where run_id = :run_id and gate = :gate "
+            "and outcome in ('correct', 'misselected') group by gap_bucket, task_id"
         ),
         {"run_id": run_id, "gate": gate},
     )
-    return {row[0]: int(row[1]) for row in found}
+    return [Count(*row) for row in found]
+
+
+def sided_pairs(connection: Connection, run_id: str, gate: str) -> list[Count]:
+    """Pairs in which the judge names a side, whatever is known of the rewards; none of them is counted."""
+    found = connection.execute(
+        text(
+            "select gap_bucket, task_id, count(*), 0 from audit_pairs where run_id = :run_id "
+            "and gate = :gate and judge_pref in ('A', 'B') group by gap_bucket, task_id"
+        ),
+        {"run_id": run_id, "gate": gate},
+    )
+    return [Count(*row) for row in found]

@@ -16,6 +16,7 @@ from audit.faces import page_plots
 from audit.faces.legible import legible
 from audit.faces.output import interval, share
 from audit.pipeline.report_words import headline, judge_lines
+from audit.statistics.intervals import FEW_CLUSTERS
 from audit.words.names import UNJUDGED
 
 _TEMPLATES = Path(__file__).resolve().parent / "page_templates"
@@ -31,8 +32,9 @@ _METHODS = {
     "from_two_intervals": "from the far ends of two intervals: wider than need be.",
     "bootstrap_of_agents": "agents are drawn again and again with their pairs; the middle 95% of what comes.",
     "ppi++_plus_two": "the standard errors of all rows and of what people say of the labelled ones, "
-    "together, with two labels more: a denial each way.",
-    "rogan_gladen": "from the uncertainty of the rate, of sensitivity and of specificity, together.",
+    "together, with two labels more, a denial each way, and with what the rows of one task have in common.",
+    "rogan_gladen_fieller": "Fieller's interval of the ratio that sensitivity and specificity make of the "
+    "rate, of the labelled rows themselves and with what the rows of one task have in common.",
     "wilson_on_agents": "Wilson's interval with agents in place of pairs, as drawing them again shows "
     "nothing new.",
 }
@@ -56,6 +58,7 @@ def html_page(found: dict[str, Any], worst: Sequence[Mapping[str, Any]]) -> str:
     )
     return environment.get_template("page.html.jinja").render(
         found=found,
+        few_clusters=FEW_CLUSTERS,
         headline=headline(found),
         judge_lines=judge_lines(found["run"]),
         is_judged=is_judged,

@@ -7,6 +7,7 @@ import click
 
 from audit.faces.output import counted, interval, print_part, say, shown, titled
 from audit.faces.report_more import percent
+from audit.statistics.intervals import FEW_CLUSTERS
 
 _PARTS = (
     ("misselected", "Misselected, by people"),
@@ -53,6 +54,18 @@ def _rates(part: Mapping[str, Any], name: str, title: str) -> None:
     if more:
         beyond = " (more than there are)" if whole["labels"] + more > whole["rows"] else ""
         notes.append(f"{more:,} more labels{beyond} would halve the interval of PPI++")
+    elif whole["ppi"] and whole["ppi"]["low"] is not None:
+        notes.append("no number of labels would halve the interval of PPI++: that takes more tasks")
+    clusters = f"{whole['clusters']:,} task{'' if whole['clusters'] == 1 else 's'}"
+    if whole["clusters"] < FEW_CLUSTERS:
+        notes.append(
+            f"only {clusters} with labels: how much tasks differ is hardly known, so take every interval as "
+            "a rough one"
+        )
+    else:
+        notes.append(f"95%: over {clusters} with labels")
+    if name == "satisfied_failed" and table.row_count > 2:
+        notes.append("a session counts in each gap that its pairs have, and once in all")
     print_part(table, note="; ".join(notes))
 
 

@@ -16,7 +16,7 @@ from audit.doors.ask_anchors import Placed
 from audit.doors.db import reading
 from audit.statistics.agreement import kappa, mcnemar_p
 from audit.statistics.rates import clustered_rate
-from audit.verbs.people import agreement_table, majority
+from audit.verbs.people import agreement_tables, majority
 from audit.words.errors import BadRequest
 from audit.words.review import CANNOT_TELL
 
@@ -190,12 +190,12 @@ def _measured(said: Mapping[_Key, str | None], anchors: Mapping[_Key, _Anchor]) 
             both[key.task] += 1
             against[key.task] += side != anchors[key].said
     tasks = list(counts)
-    table = agreement_table(((side, anchors[key].said) for key, side in said.items()), _CLASSES)
+    tables = agreement_tables(((key.task, side, anchors[key].said) for key, side in said.items()), _CLASSES)
     return {
         "anchors": len(said),
         "agree": clustered_rate([agree[task] for task in tasks], [counts[task] for task in tasks]),
         "misselected": clustered_rate([against[task] for task in tasks], [both[task] for task in tasks]),
-        "kappa": kappa(table),
+        "kappa": kappa(tables),
     }
 
 

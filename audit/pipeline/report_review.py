@@ -1,19 +1,19 @@
 """The report's part about people: rates set right by what they say, and who agrees with whom."""
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
 from audit.doors import ask_labelled, ask_review
-from audit.doors.ask_labelled import ReviewedPair, ReviewedSession
+from audit.doors.ask_labelled import Count, ReviewedPair, ReviewedSession
 from audit.pipeline.report_sessions import cut_of
 from audit.pipeline.review_import import conflicts, status_of
 from audit.statistics.agreement import kappa
 from audit.statistics.corrected import corrected
-from audit.verbs.people import agreement_table, by_subject, majority, post_stratified
+from audit.verbs.people import agreement_tables, by_subject, majority, post_stratified
 from audit.words.names import TOLERANCE
 from audit.words.records import HumanLabel, Run
 
@@ -25,9 +25,14 @@ _SUCCESSES = ("1", "0")
 
 
 class _Row(NamedTuple):
-    """A labelled row: what people say (0, 1), what is said without them, how many rows it stands for."""
+    """A labelled row: what people say (0, 1), what is said without them, how many rows it stands for.
+
+    `stratum`: from which it was drawn; NULL for a session, which may have come with pairs of several.
+    """
 
     bucket: str
+    task: str
+    stratum: str | None
     label: int
     said: int
     weight: float
@@ -67,7 +72,8 @@ def review(
             }
             for bucket in buckets
         ],
-        "kappa": _kappas(pairs, sessions, preferred, succeeded, cut) | {"between_people": _between(labels)},
+        "kappa": _kappas(pairs, sessions, preferred, succeeded, cut)
+        | {"between_people": _between(labels, pairs, sessions)},
         "rule_disagrees": sum(
             session.label_source == "rule"
             and session.success is not None
@@ -88,23 +94,27 @@ def _misselected(
     """Bucket label (NULL: all) -> the corrected rate; and of which pairs it is."""
     if gate is None:
         return {}, None
-    decided = {b["label"]: (b["correct"] + b["misselected"], b["misselected"]) for b in buckets}
-    of = "decided" if any(n for n, _ in decided.values()) else "sided"
-    if of == "sided":
-        sided = ask_labelled.sided_pairs(connection, run.run_id, gate)
-        decided = {label: (sided.get(label, 0), 0) for label in decided}
+    counts = ask_labelled.decided_pairs(connection, run.run_id, gate)
+    of = "decided" if counts else "sided"
+    counts = counts or ask_labelled.sided_pairs(connection, run.run_id, gate)
     said = [majority(preferred.get(pair.item, {})) for pair in pairs]
     weights = post_stratified(
         [pair.reason for pair in pairs], [pair.weight for pair in pairs], [one is not None for one in said]
     )
     rows = [
         _Row(
-            pair.gap_bucket, int(one in ("A", "B") and one != pair.judge_pref), pair.misselected or 0, weight
+            pair.gap_bucket,
+            pair.task_id,
+            pair.reason,
+            int(one in ("A", "B") and one != pair.judge_pref),
+            pair.misselected or 0,
+            weight,
         )
         for pair, one, weight in zip(pairs, said, weights, strict=True)
         if weight and (pair.outcome in _DECIDED if of == "decided" else pair.judge_pref in ("A", "B"))
     ]
-    return _by_bucket(rows, decided), of
+    heard = Counter(pair.reason for pair, one in zip(pairs, said, strict=True) if one is not None)
+    return _by_bucket(rows, [b["label"] for b in buckets], counts, heard), of
 
 
 class _Heard(NamedTuple):
@@ -150,16 +160,18 @@ def _satisfied_failed(
     overall.update(_alone(connection, run, heard, said, sessions) if not heard.pairs else {})
 
     def row(bucket: str, session: str, weight: float) -> _Row:
-        return _Row(bucket, int(said[session] == "0"), 1 - int(sessions[session].success or 0), weight)
+        one = sessions[session]
+        return _Row(bucket, one.task_id, None, int(said[session] == "0"), 1 - int(one.success or 0), weight)
 
-    population = {} if gate is None else ask_labelled.satisfied_sides(connection, run, gate, cut - TOLERANCE)
+    counts = [] if gate is None else ask_labelled.satisfied_sides(connection, run, gate, cut - TOLERANCE)
     by_bucket = _by_bucket(
         [row(bucket, session, weight) for (bucket, session), weight in in_bucket.items()],
-        {bucket["label"]: population.get(bucket["label"], (0, 0)) for bucket in buckets},
+        [bucket["label"] for bucket in buckets],
+        counts,
     )
     everything = ask_labelled.satisfied_sessions(connection, run.run_id, cut - TOLERANCE)
     rows = [row("", session, weight) for session, weight in overall.items()]
-    return {**by_bucket, None: _one(rows, *everything)}
+    return {**by_bucket, None: _one(rows, everything)}
 
 
 def _alone(
@@ -181,19 +193,41 @@ def _alone(
 
 
 def _by_bucket(
-    rows: Sequence[_Row], population: Mapping[str, tuple[int, int]]
+    rows: Sequence[_Row],
+    buckets: Sequence[str],
+    counts: Sequence[Count],
+    heard: Mapping[str, int] | None = None,
 ) -> dict[str | None, dict[str, Any]]:
+    of_bucket: dict[str, list[Count]] = defaultdict(list)
+    for count in counts:
+        of_bucket[count.gap_bucket].append(count)
     found: dict[str | None, dict[str, Any]] = {
-        label: _one([row for row in rows if row.bucket == label], n, k)
-        for label, (n, k) in population.items()
+        label: _one([row for row in rows if row.bucket == label], of_bucket[label], heard)
+        for label in buckets
     }
-    n, k = (sum(counts) for counts in zip(*population.values(), strict=True)) if population else (0, 0)
-    return found | {None: _one(rows, n, k)}
+    return found | {None: _one(rows, counts, heard)}
 
 
-def _one(rows: Sequence[_Row], n: int, flagged: int) -> dict[str, Any]:
+def _one(
+    rows: Sequence[_Row], counts: Iterable[Count], heard: Mapping[str, int] | None = None
+) -> dict[str, Any]:
+    """`counts`: of all rows, in any bucket; `heard`: labels of each stratum, also those of no such row."""
+    whole: Counter[str] = Counter()
+    flagged: Counter[str] = Counter()
+    for count in counts:
+        whole[count.task_id] += count.rows
+        flagged[count.task_id] += count.flagged
+    places = {task: place for place, task in enumerate(whole)}
+    strata = list(heard or ())
     return corrected(
-        [row.label for row in rows], [row.said for row in rows], [row.weight for row in rows], flagged, n
+        [row.label for row in rows],
+        [row.said for row in rows],
+        [row.weight for row in rows],
+        [flagged[task] for task in whole],
+        list(whole.values()),
+        [places[row.task] for row in rows],
+        [strata.index(row.stratum or "") for row in rows] if heard else None,
+        [heard[stratum] for stratum in strata] if heard else None,
     )
 
 
@@ -205,30 +239,39 @@ def _kappas(
     cut: float,
 ) -> dict[str, Any]:
     """Cohen's kappa of judge and people on preferences and on satisfaction, and of verifier and people."""
-    sides = [(pair.judge_pref, majority(preferred.get(pair.item, {}))) for pair in pairs]
+    sides = [(pair.task_id, pair.judge_pref, majority(preferred.get(pair.item, {}))) for pair in pairs]
     dones = [(session, majority(succeeded.get(session.session_id, {}))) for session in sessions]
     satisfied = [
-        (str(int(session.satisfaction >= cut - TOLERANCE)), done)
+        (session.task_id, str(int(session.satisfaction >= cut - TOLERANCE)), done)
         for session, done in dones
         if session.satisfaction is not None
     ]
-    verified = [(str(session.success), done) for session, done in dones if session.success is not None]
+    verified = [
+        (session.task_id, str(session.success), done)
+        for session, done in dones
+        if session.success is not None
+    ]
     return {
-        "judge_people": kappa(agreement_table(sides, _PREFERENCES)),
-        "satisfaction_people": kappa(agreement_table(satisfied, _SUCCESSES)),
-        "verifier_people": kappa(agreement_table(verified, _SUCCESSES)),
+        "judge_people": kappa(agreement_tables(sides, _PREFERENCES)),
+        "satisfaction_people": kappa(agreement_tables(satisfied, _SUCCESSES)),
+        "verifier_people": kappa(agreement_tables(verified, _SUCCESSES)),
     }
 
 
-def _between(labels: Sequence[HumanLabel]) -> list[dict[str, Any]]:
+def _between(
+    labels: Sequence[HumanLabel], pairs: Sequence[ReviewedPair], sessions: Sequence[ReviewedSession]
+) -> list[dict[str, Any]]:
     """Cohen's kappa of every two annotators who spoke of the same rows, of preferences and of successes."""
+    tasks = {pair.item: pair.task_id for pair in pairs} | {one.session_id: one.task_id for one in sessions}
     found = []
     for kind, classes in (("preference", _PREFERENCES), ("success", _SUCCESSES)):
         said = by_subject(labels, kind)
         people = sorted({who for values in said.values() for who in values})
         for one, other in combinations(people, 2):
-            both = [(v[one], v[other]) for v in said.values() if one in v and other in v]
+            both = [
+                (tasks.get(row, row), v[one], v[other]) for row, v in said.items() if one in v and other in v
+            ]
             if both:
-                table = agreement_table(both, classes)
-                found.append({"kind": kind, "annotators": [one, other], **kappa(table)})
+                tables = agreement_tables(both, classes)
+                found.append({"kind": kind, "annotators": [one, other], **kappa(tables)})
     return found

@@ -18,7 +18,8 @@ interval is always of 95%; where none can be told it is NULL, not narrow. Which 
     satisfaction        satisfaction.satisfied_but_failed
     (compare)           intervals.paired_interval; agreement.mcnemar_p of pairs misselected in one run only
     (plan)              power.*, with intervals.design_effect of the run; also beside a null result
-    (review)            corrected.rogan_gladen, corrected.ppi_mean, agreement.kappa
+    (review)            corrected.corrected, of rogan_gladen.rogan_gladen_of and corrected.ppi_mean;
+                        agreement.kappa
     (export dpo)        noise.label_smoothing, noise.data_cost
 
 RATE["method"] is one of

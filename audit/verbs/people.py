@@ -41,9 +41,18 @@ def post_stratified(strata: Sequence[str], weights: Sequence[float], is_said: Se
     ]
 
 
-def agreement_table(
-    pairs: Iterable[tuple[str | None, str | None]], classes: Sequence[str]
-) -> list[list[int]]:
-    """How often each class of the first rater met each of the second, of those that are named."""
-    counts = Counter(pairs)
-    return [[counts[one, other] for other in classes] for one in classes]
+def agreement_tables(
+    rated: Iterable[tuple[str, str | None, str | None]], classes: Sequence[str]
+) -> list[list[list[int]]]:
+    """For each task: how often each class of the first rater met each of the second, of those named.
+
+    `rated`: the task of a row, and what either rater says of it. Never without a table.
+    """
+    counts: dict[str, Counter[tuple[str | None, str | None]]] = defaultdict(Counter)
+    for task, one, other in rated:
+        if one in classes and other in classes:
+            counts[task][one, other] += 1
+    return [
+        [[said[one, other] for other in classes] for one in classes]
+        for said in counts.values() or (Counter(),)
+    ]

@@ -100,3 +100,27 @@ def test_coverage_when_tiny_then_each_case_has_its_share_for_each_method_and_bot
         assert all(0 <= case[method] <= 1 for method in ("ours", "wilson", "bootstrap"))
         # Eight tasks of six pairs: a plain interval cannot but be the one that holds less.
         assert case["wilson"] <= case["ours"]
+
+
+def test_corrected_when_tiny_then_each_case_has_its_share_for_each_method_and_both_goals() -> None:
+    done = subprocess.run(
+        [sys.executable, HERE / "corrected.py", "--repeats", "10", "--tasks", "40", "--no-limits"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(HERE.parents[1])},
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    assert len(told["cases"]) == 2 * 2 * 3 * 5
+    assert len(told["goals"]) == 2 * 2 * len(told["cases"])
+    for case in told["cases"]:
+        judge = (case["rate"], case["sensitivity"], case["specificity"])
+        for method in ("ppi", "rogan_gladen"):
+            name = "_".join(map(str, (case["rows"], case["way"], *judge, method)))
+            low, high = (told["goals"][f"{name}_{side}"] for side in ("at_least", "at_most"))
+            assert low["figure"] == high["figure"] == pytest.approx(case[method], rel=1e-3)
+            assert (low["is_met"], high["is_met"]) == (case[method] >= 0.93, case[method] <= 0.97)
+    # Clustered rows, taken as independent, cannot but tell less than they seem to.
+    clustered = [case for case in told["cases"] if case["rows"] == "clustered"]
+    assert sum(case["plain_ppi"] for case in clustered) < sum(case["ppi"] for case in clustered)

@@ -175,6 +175,8 @@ def test_round_when_forty_pairs_went_through_label_studio_then_the_report_is_cor
     text = here("report").stdout
     assert "Misselected, by people (of decided pairs)" in text
     assert "kappa of judge and people on which side:" in text
+    assert 1 < found["misselected"]["clusters"] < found["misselected"]["labels"]
+    assert f"{found['misselected']['clusters']} tasks with labels" in " ".join(text.split())
     assert here("report", "--html", "page.html").code == 0
     page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
     seen = check(page, json.loads(done.stdout))

@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from audit.doors import ask, ask_dpo, ask_review, db
+from audit.faces.report_people import people as shown_people
 from audit.pipeline.calibrating import calibrate
 from audit.pipeline.importing import Wish, import_file
 from audit.pipeline.report_review import NOT_HEARD, NOT_REVIEWED
@@ -149,6 +150,28 @@ def test_report_when_people_find_errors_of_the_verifier_then_the_rate_moves_by_t
     said_of(engine, run_id, "cy", truth)
     found = report(engine, run_id)["review"]
     assert (found["misselected"]["disagree"], found["conflicts"]) == (0, 3)
+
+
+def test_report_when_all_errors_are_of_one_task_then_the_same_rate_is_less_sure(
+    engine: Engine, tmp_path: Path, export: Callable[..., Exported], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """8 tasks of 3 pairs; people deny 3 of the 24, one in each of three tasks or all three of one."""
+    run_id = import_file(engine, Wish("jsonl", (judged("judge", tmp_path, truth),))).run_id
+    export()
+    widths = []
+    for says in (three_wrong, lambda number: truth(number + (number % 8 == 0))):
+        said_of(engine, run_id, "ann", says)
+        found = report(engine, run_id)["review"]
+        rate, judge = found["misselected"], found["kappa"]["judge_people"]
+        assert (rate["clusters"], rate["labels"], judge["clusters"]) == (8, PAIRS, 8)
+        assert rate["ppi"]["value"] == pytest.approx(3 / 24)
+        assert judge["agreed"] == 21
+        widths.append((rate["ppi"]["high"] - rate["ppi"]["low"], judge["high"] - judge["low"]))
+    shown_people(report(engine, run_id))
+    told = " ".join(capsys.readouterr().out.split())
+    assert "only 8 tasks with labels: how much tasks differ is hardly known" in told
+    assert widths[1][0] > 1.2 * widths[0][0]
+    assert widths[1][1] > 1.2 * widths[0][1]
 
 
 def test_report_when_no_reward_is_known_then_people_alone_tell_the_rate(

@@ -49,6 +49,29 @@ def test_kappa_when_raters_change_places_then_it_stays_and_holds_its_interval(ta
         assert (found["low"], found["high"]) == pytest.approx((turned["low"], turned["high"]), abs=1e-6)
 
 
+def test_kappa_when_every_task_has_one_rating_then_tasks_change_nothing() -> None:
+    table = [[20, 5], [10, 15]]
+    cells = [(i, j) for i in range(2) for j in range(2) for _ in range(table[i][j])]
+    alone = [[[int((i, j) == cell) for j in range(2)] for i in range(2)] for cell in cells]
+    found, plain = kappa(alone), kappa(table)
+
+    assert found["clusters"] == plain["clusters"] == 50
+    assert (found["low"], found["high"]) == pytest.approx((plain["low"], plain["high"]))
+
+
+def test_kappa_when_ratings_of_a_task_are_the_same_then_they_tell_as_much_as_one() -> None:
+    table = [[20, 5], [10, 15]]
+    cells = [(i, j) for i in range(2) for j in range(2) for _ in range(table[i][j])]
+    fourfold = [[[4 * ((i, j) == cell) for j in range(2)] for i in range(2)] for cell in cells]
+    found, plain, blind = kappa(fourfold), kappa(table), kappa(np.sum(fourfold, axis=0))
+
+    assert (found["value"], found["n"], found["clusters"]) == (pytest.approx(0.4), 200, 50)
+    # Student's t over 50 tasks instead of the normal's point, and 50/49.
+    width, of_one, too_narrow = (one["high"] - one["low"] for one in (found, plain, blind))
+    assert of_one < width < 1.05 * of_one
+    assert too_narrow == pytest.approx(of_one / 2)
+
+
 def test_kappa_when_it_cannot_be_told_then_it_says_why() -> None:
     assert kappa([[0, 0], [0, 0]])["why"] == "nothing was rated by both"
     one_class = kappa([[9, 0], [0, 0]])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from audit.verbs.people import agreement_table, by_subject, majority, post_stratified
+from audit.verbs.people import agreement_tables, by_subject, majority, post_stratified
 from audit.words.records import HumanLabel
 
 
@@ -39,6 +39,7 @@ def test_weights_when_some_rows_have_no_label_then_those_of_their_stratum_stand_
     assert sum(weights) == 110
 
 
-def test_table_when_a_class_is_strange_then_it_is_left_out() -> None:
-    pairs = [("A", "A"), ("A", "B"), ("B", "B"), (None, "A"), ("A", None)]
-    assert agreement_table(pairs, ("A", "B")) == [[1, 1], [0, 1]]
+def test_tables_when_a_class_is_strange_then_it_is_left_out() -> None:
+    rated = [("t", "A", "A"), ("u", "A", "B"), ("t", "B", "B"), ("t", None, "A"), ("v", "A", None)]
+    assert agreement_tables(rated, ("A", "B")) == [[[1, 0], [0, 1]], [[0, 1], [0, 0]]]
+    assert agreement_tables([], ("A", "B")) == [[[0, 0], [0, 0]]]

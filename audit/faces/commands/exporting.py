@@ -226,6 +226,8 @@ def _export_dpo(engine: "Engine", settings: Settings, path: Path, run: str, aske
     if counts["dropped"]:
         reasons = ", ".join(f"{flag} {count:,}" for flag, count in found["reasons"].items())
         say(f"Dropped {counts['dropped']:,}: {reasons}.")
+    if counts["candidates"] and not counts["exported"] and "no_preference" in found["reasons"]:
+        say(f"Judged pairs are settled by `reward-audit score {found['run']['run_id']}`.")
     told = [f"{flag} {found['told'][flag]['exported']:,}" for flag in TOLD if found["told"][flag]["exported"]]
     if told:
         say(f"Exported all the same: {', '.join(told)}.")
