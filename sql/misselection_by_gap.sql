@@ -1,10 +1,24 @@
 -- One row per run, gate and gap bucket. An empty bucket is a row with pairs = 0 and NULL rates.
 -- Rates name their denominator: all decidable pairs, or those with a verdict for a side (decided).
 -- One group by over the table itself, in index order: SQLite then hands a restriction to one run down to it.
-with
+with recursive
 gates as (
-    select distinct run_id, gate
-    from audit_pairs
+    -- a step of the index for each gate of a run: `distinct` would read all of its pairs
+    select
+        run_id,
+        (select min(gate) from audit_pairs where audit_pairs.run_id = audit_runs.run_id) as gate
+    from audit_runs
+    union all
+    select
+        gates.run_id,
+        (
+            select min(audit_pairs.gate)
+            from audit_pairs
+            where audit_pairs.run_id = gates.run_id
+                and audit_pairs.gate > gates.gate
+        ) as gate
+    from gates
+    where gates.gate is not null
 ),
 counts as (
     select
@@ -24,13 +38,14 @@ counts as (
     from gates
     inner join audit_runs on audit_runs.run_id = gates.run_id
     inner join gap_buckets on gap_buckets.bucket_set = audit_runs.bucket_set
-    where not exists (
-        select 1
-        from audit_pairs
-        where audit_pairs.run_id = gates.run_id
-            and audit_pairs.gate = gates.gate
-            and audit_pairs.gap_bucket = gap_buckets.label
-    )
+    where gates.gate is not null
+        and not exists (
+            select 1
+            from audit_pairs
+            where audit_pairs.run_id = gates.run_id
+                and audit_pairs.gate = gates.gate
+                and audit_pairs.gap_bucket = gap_buckets.label
+        )
 )
 select
     counts.run_id,

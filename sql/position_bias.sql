@@ -3,10 +3,24 @@
 -- primacy: both orders name what stood first, or one does and the other says tie. recency is the same for second.
 -- preference_fairness = (recency - primacy) / both_read (arXiv:2406.07791), 0 is fair, below 0 favours the first.
 -- first_share = first_named / side_named, over all answers that name a side.
-with
+with recursive
 gates as (
-    select distinct run_id, gate
-    from audit_pairs
+    -- a step of the index for each gate of a run: `distinct` would read all of its pairs
+    select
+        run_id,
+        (select min(gate) from audit_pairs where audit_pairs.run_id = audit_runs.run_id) as gate
+    from audit_runs
+    union all
+    select
+        gates.run_id,
+        (
+            select min(audit_pairs.gate)
+            from audit_pairs
+            where audit_pairs.run_id = gates.run_id
+                and audit_pairs.gate > gates.gate
+        ) as gate
+    from gates
+    where gates.gate is not null
 ),
 counts as (
     select
@@ -49,13 +63,14 @@ counts as (
     from gates
     inner join audit_runs on audit_runs.run_id = gates.run_id
     inner join gap_buckets on gap_buckets.bucket_set = audit_runs.bucket_set
-    where not exists (
-        select 1
-        from audit_pairs
-        where audit_pairs.run_id = gates.run_id
-            and audit_pairs.gate = gates.gate
-            and audit_pairs.gap_bucket = gap_buckets.label
-    )
+    where gates.gate is not null
+        and not exists (
+            select 1
+            from audit_pairs
+            where audit_pairs.run_id = gates.run_id
+                and audit_pairs.gate = gates.gate
+                and audit_pairs.gap_bucket = gap_buckets.label
+        )
 )
 select
     counts.run_id,

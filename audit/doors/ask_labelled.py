@@ -43,6 +43,16 @@ _COLUMNS = (
 )
 
 
+_OUT = (
+    "out_pairs as (select audit_pairs.session_a, audit_pairs.session_b, audit_pairs.gate "
+    "from review_items inner join audit_pairs on audit_pairs.pair_id = review_items.pair_id "
+    "where review_items.run_id = :run_id), "
+    "out_sessions as (select session_a as session_id from out_pairs union "
+    "select session_b from out_pairs union select session_id from review_items "
+    "where run_id = :run_id and session_id is not null)"
+)
+
+
 def reviewed_pairs(connection: Connection, run_id: str, gate: str) -> list[ReviewedPair]:
     """What went out of a run, as the pairs of `gate`: the sessions of its other gates are the same."""
     same = connection.execute(
@@ -73,12 +83,7 @@ def reviewed_sessions(connection: Connection, run_id: str) -> list[ReviewedSessi
     """The sessions of all that went out of a run."""
     found = connection.execute(
         text(
-            "with out_pairs as (select audit_pairs.session_a, audit_pairs.session_b, audit_pairs.gate "
-            "from review_items inner join audit_pairs on audit_pairs.pair_id = review_items.pair_id "
-            "where review_items.run_id = :run_id), "
-            "out_sessions as (select session_a as session_id from out_pairs union "
-            "select session_b from out_pairs union select session_id from review_items "
-            "where run_id = :run_id and session_id is not null) "
+            f"with {_OUT} "  # noqa: S608 - our own text
             "select sessions.session_id, sessions.task_id, sessions.satisfaction, sessions.success, "
             "sessions.label_source "
             "from out_sessions inner join sessions on sessions.session_id = out_sessions.session_id "
@@ -91,14 +96,14 @@ def reviewed_sessions(connection: Connection, run_id: str) -> list[ReviewedSessi
 
 
 def _pairs_of_sessions(connection: Connection, run_id: str) -> dict[str, int]:
-    """session_id -> how many pairs of one gate, under which anything went out, hold it."""
+    """session_id -> how many pairs of one gate, under which anything went out, hold it; of what went out."""
     rows = connection.execute(
         text(
+            f"with {_OUT} "  # noqa: S608 - our own text
             "select session_id, count(*) from (select session_a as session_id, gate from audit_pairs "
             "where run_id = :run_id union all select session_b, gate from audit_pairs "
-            "where run_id = :run_id) as sides where gate = (select min(audit_pairs.gate) from review_items "
-            "inner join audit_pairs on audit_pairs.pair_id = review_items.pair_id "
-            "where review_items.run_id = :run_id) and session_id is not null group by session_id"
+            "where run_id = :run_id) as sides where gate = (select min(out_pairs.gate) from out_pairs) "
+            "and session_id in (select out_sessions.session_id from out_sessions) group by session_id"
         ),
         {"run_id": run_id},
     )

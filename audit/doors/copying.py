@@ -28,3 +28,21 @@ def copy_rows(
         raise IntegrityError(statement, None, error) from error
     except psycopg.Error as error:
         raise DBAPIError(statement, None, error) from error
+
+
+def copy_new_rows(
+    connection: Connection, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]], once: str
+) -> None:
+    """The same for rows of which those whose key `once` stands already are left out.
+
+    By way of a table of this transaction alone, since COPY itself would stop at the first of them.
+    """
+    names, passing = ", ".join(columns), f"copied_{table}"
+    connection.exec_driver_sql(
+        f"create temporary table if not exists {passing} (like {table}) on commit drop"  # our own names
+    )
+    copy_rows(connection, passing, columns, rows)
+    connection.exec_driver_sql(
+        f"insert into {table} ({names}) select {names} from {passing} on conflict ({once}) do nothing"  # noqa: S608
+    )
+    connection.exec_driver_sql(f"truncate {passing}")

@@ -130,13 +130,14 @@ def migrate(
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """A connection in a transaction that only reads: on SQLite it takes no write lock.
+    """A connection in a transaction that only reads: on SQLite it takes no write lock, PostgreSQL refuses
+    all that writes.
 
     All its queries see the same rows, whoever writes meanwhile.
     """
     options: dict[str, Any] = {"reads_only": True}
     if engine.dialect.name != "sqlite":  # where it is always so
-        options["isolation_level"] = "REPEATABLE READ"
+        options |= {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
     with engine.connect().execution_options(**options) as connection:
         yield connection
 

@@ -48,6 +48,7 @@ def copy_database(source: str, target: str, tell: Callable[[Copied], None]) -> l
                         f"digest {stored.digest} for {copied.rows:,} of {copied.digest}: nothing is kept"
                     )
                 tell(copied)
+            store.analyze(there)
             return found
     finally:
         origin.dispose()

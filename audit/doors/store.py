@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
-from audit.doors.copying import WORTH_IT, copy_rows
+from audit.doors.copying import WORTH_IT, copy_new_rows, copy_rows
 from audit.words import clock
 from audit.words.records import JudgeLog, Pair, Run, Session
 from audit.words.text import to_stored
@@ -199,14 +199,21 @@ def set_config(connection: Connection, run_id: str, config_json: str) -> None:
 
 
 def finish_run(connection: Connection, run_id: str, status: str) -> None:
-    """Close a run, and let SQLite look at its indexes, so that later questions use them."""
+    """Close a run, and let the database count what it holds, so that later questions use its indexes."""
     connection.execute(
         text("update audit_runs set status = :status, finished_at = :now where run_id = :run_id"),
         {"status": status, "now": clock.now(), "run_id": run_id},
     )
+    analyze(connection)
+
+
+def analyze(connection: Connection) -> None:
+    """Let the database count what its tables hold: autovacuum would, but a minute after many rows came."""
     if connection.dialect.name == "sqlite":
         connection.execute(text("pragma analysis_limit = 400"))
         connection.execute(text("analyze"))
+    else:
+        connection.execute(text("analyze audit_runs, sessions, audit_pairs, judge_logs, human_labels"))
 
 
 def insert(
@@ -218,8 +225,11 @@ def insert(
     over: str | None = None,
 ) -> None:
     """Insert rows; where the key `once` stands already they are left out, where `over` does they replace."""
-    if connection.dialect.name == "postgresql" and not once and not over and len(rows) >= WORTH_IT:
-        copy_rows(connection, table, columns, rows)
+    if connection.dialect.name == "postgresql" and not over and len(rows) >= WORTH_IT:
+        if once:
+            copy_new_rows(connection, table, columns, rows, once)
+        else:
+            copy_rows(connection, table, columns, rows)
     elif rows:
         statement = _insert_statement(connection.dialect.name, table, tuple(columns), once, over)
         connection.exec_driver_sql(statement, list(rows))

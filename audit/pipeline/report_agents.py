@@ -1,5 +1,6 @@
 """The report's parts about agents: what each achieved, whom the judge picks of two, and the error curve."""
 
+import array as compact
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal, localcontext
@@ -21,10 +22,11 @@ from audit.statistics.agents import (
     pick_of,
     summary,
 )
+from audit.statistics.arrays import columns, in_order
 from audit.statistics.curve import error_curve, error_curve_of_agents
 from audit.statistics.rates import Rate, clustered_rate_of_groups
 from audit.verbs.gaps import GAUGE
-from audit.words.names import SUCCESS_AT
+from audit.words.names import SUCCESS_AT, TOLERANCE
 from audit.words.records import Run
 
 NO_AGENT_PAIRS = "no pair names two different agents that share more than one task with known rewards"
@@ -89,7 +91,8 @@ def met(connection: Connection, run: Run, gate: str | None) -> list[Met]:
 
 def _met(one: str, other: str, rows: Iterable[tuple[Any, ...]]) -> Met | None:
     difference, pairs, all_pairs, wins, verdicts = Decimal(0), 0, 0, [0, 0], 0
-    by_task: dict[str, list[float]] = {}
+    sums, ns = compact.array("d"), compact.array("d")
+    last = None
     for _, _, task, reward_one, reward_other, n, for_one, for_other, said in rows:
         all_pairs += n
         wins[0] += for_one
@@ -99,15 +102,18 @@ def _met(one: str, other: str, rows: Iterable[tuple[Any, ...]]) -> Met | None:
             continue
         difference += (Decimal(repr(reward_one)) - Decimal(repr(reward_other))) * n
         pairs += n
-        sums = by_task.setdefault(task, [0.0, 0])
-        sums[0] += (reward_one - reward_other) * n
-        sums[1] += n
-    if len(by_task) < 2:
+        if task != last:  # they come in the order of the tasks
+            last = task
+            sums.append(0.0)
+            ns.append(0.0)
+        sums[-1] += (reward_one - reward_other) * n
+        ns[-1] += n
+    if len(ns) < 2:
         return None
-    se = paired_se([sums[0] for sums in by_task.values()], [sums[1] for sums in by_task.values()])
+    se = paired_se(sums, ns)
     pick = pick_of(*wins) if verdicts else None
     pair = agent_pair(one, other, difference / pairs, pick, se)
-    return Met(pair, all_pairs, len(by_task), *wins)
+    return Met(pair, all_pairs, len(ns), *wins)
 
 
 def agent_pairs(connection: Connection, run: Run, found: Sequence[Met]) -> dict[str, Any] | None:
@@ -172,27 +178,20 @@ def _over_agents(pairs: Sequence[AgentPair]) -> dict[str, Any]:
 
 
 def _over_pairs(rows: Iterator[tuple[str, float, int, int]]) -> dict[str, Any] | None:
-    tasks: list[str] = []
-    gaps: list[float] = []
-    errors: list[int] = []
-    n: list[int] = []
-    for task, gap, wrong, decided in rows:
-        tasks.append(task)
-        gaps.append(gap)
-        errors.append(wrong)
-        n.append(decided)
-    if not gaps:
+    (tasks, gaps, errors, n), _ = columns(rows, "cfii")
+    if not len(gaps):
         return None
+    tasks, gaps, errors, n = in_order(tasks, gaps, errors, n)
     fitted = error_curve(gaps, errors, n, tasks)
 
     def seen(from_gap: float) -> tuple[Rate, Rate]:
-        below = [is_near(gap, from_gap) for gap in gaps]
+        below = gaps < from_gap - TOLERANCE
         return (
             clustered_rate_of_groups(tasks, errors, n, below),
-            clustered_rate_of_groups(tasks, errors, n, [not is_below for is_below in below]),
+            clustered_rate_of_groups(tasks, errors, n, ~below),
         )
 
-    return _whole(fitted, gaps, seen)
+    return _whole(fitted, sorted(set(gaps.tolist())), seen)
 
 
 def _whole(fitted: dict[str, Any], gaps: Sequence[float], seen: Any) -> dict[str, Any]:

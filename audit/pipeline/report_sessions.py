@@ -7,10 +7,9 @@ from sqlalchemy import Connection
 
 from audit.doors import counts
 from audit.pipeline.standing import config_of
+from audit.statistics.arrays import columns
 from audit.statistics.power import smallest_seen
-from audit.statistics.rates import clustered_rate_of_groups
 from audit.statistics.satisfaction import satisfied_but_failed
-from audit.words.names import TOLERANCE
 from audit.words.records import Run
 
 CUT = 0.8
@@ -23,18 +22,14 @@ def satisfaction(connection: Connection, run: Run) -> tuple[dict[str, Any] | Non
 
     Sessions cluster on tasks; where they name none, on agents. `clusters_are` says which.
     """
-    groups = list(counts.satisfaction_groups(connection, run.run_id))
-    if not groups:
+    found, (tasks, _) = columns(counts.satisfaction_groups(connection, run.run_id), "ccfii")
+    by_task, by_agent, satisfactions, failed, n = found
+    if not len(n):
         return None, NOT_VERIFIED if counts.satisfactions(connection, run.run_id) else NO_SATISFACTION
-    has_tasks = all(row[0] is not None for row in groups)
-    cut = cut_of(run)
-    clusters = [row[0] if has_tasks else row[1] for row in groups]
-    failed, n = [row[3] for row in groups], [row[4] for row in groups]
-    found = satisfied_but_failed(clusters, [row[2] for row in groups], failed, n, cut)
-    ends = found["auc_interval"]
-    others = [row[2] < cut - TOLERANCE for row in groups]
-    return found | {
-        "not_satisfied_failed": clustered_rate_of_groups(clusters, failed, n, others),
+    has_tasks = None not in tasks
+    part = satisfied_but_failed(by_task if has_tasks else by_agent, satisfactions, failed, n, cut_of(run))
+    ends = part["auc_interval"]
+    return part | {
         "clusters_are": "tasks" if has_tasks else "agents",
         "smallest_seen": smallest_seen(ends["low"], ends["high"]),
     }, None

@@ -1,5 +1,6 @@
 """Counts of groups, to be added up by cluster: all that a rate and its interval need, however many pairs."""
 
+import array as compact
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,16 +18,16 @@ class Groups:
         import numpy as np
 
         codes: dict[str, dict[Any, int]] = {key: {} for key in keys}
-        coded: dict[str, list[int]] = {key: [] for key in keys}
-        numbers: list[Sequence[int]] = []
+        coded = {key: compact.array("q") for key in keys}
+        numbers = compact.array("q")
         for row in rows:
             for key, value in zip(keys, row, strict=False):
                 coded[key].append(codes[key].setdefault(value, len(codes[key])))
-            numbers.append(row[len(keys) :])
+            numbers.extend(row[len(keys) :])
         self._cluster = keys[0]
         self._codes = codes
         self._coded = {key: np.asarray(values, dtype=np.int64) for key, values in coded.items()}
-        self._numbers = np.asarray(numbers, dtype=np.int64).reshape(len(numbers), len(counts))
+        self._numbers = np.asarray(numbers, dtype=np.int64).reshape(-1, len(counts))
         self._counts = tuple(counts)
 
     def values(self, key: str) -> list[Any]:
@@ -46,7 +47,7 @@ class Groups:
 
     def totals(self, **where: Sequence[Any]) -> dict[str, int]:
         """Count -> its sum over those groups."""
-        sums = self._numbers[self._kept(where)].sum(axis=0)
+        sums = self._numbers.sum(axis=0, where=self._kept(where)[:, None])
         return {name: int(number) for name, number in zip(self._counts, sums, strict=True)}
 
     def _kept(self, where: Mapping[str, Sequence[Any]]) -> "Array":

@@ -4,10 +4,10 @@ Everything is counted from groups of sessions of one task and one satisfaction: 
 """
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from audit.statistics.arrays import aligned, counted, grouped
+from audit.statistics.arrays import Codes, aligned, array, blocks, coded, counted
 from audit.statistics.intervals import (
     CLUSTER_T,
     Interval,
@@ -36,27 +36,74 @@ def satisfied_but_failed(
     both clustered on tasks; `relative_risk` P(failed | satisfied) / P(failed | not satisfied), `auc` and `j`
     as in their functions. `cuts` has the same at other cuts. Raises ValueError for rows that do not match.
     """
-    values, bad, all_of = aligned(satisfaction, failed, n)
-    counted(bad, all_of)
-    at = _at(cut, task, values, bad, all_of)
-    area, area_interval = auc(task, values, bad, all_of)
+    rows = _rows(task, satisfaction, failed, n)
+    area, area_interval = _auc(rows)
+    _, _, k0, n0 = _split(rows, cut)
     return {
-        **at,
-        "base_failure": clustered_rate(*grouped(task, bad, all_of)),
+        **_at(cut, rows),
+        "not_satisfied_failed": clustered_rate(k0, n0),
+        "base_failure": clustered_rate(*_sums(rows, lambda of: (of.failed, of.n))),
         "auc": area,
         "auc_interval": area_interval._asdict(),
-        "cuts": [_at(one, task, values, bad, all_of) for one in cuts],
+        "cuts": [_at(one, rows) for one in cuts],
     }
 
 
-def _at(cut: float, task: Any, values: "Array", failed: "Array", n: "Array") -> dict[str, Any]:
-    satisfied = values >= cut - TOLERANCE
-    k1, n1 = grouped(task, failed * satisfied, n * satisfied)
-    k0, n0 = grouped(task, failed * ~satisfied, n * ~satisfied)
+class _Rows(NamedTuple):
+    task: Codes
+    satisfaction: "Array"
+    failed: "Array"
+    n: "Array"
+
+    def part(self, place: slice) -> "_Rows":
+        task = Codes(self.task.numbers[place], self.task.groups)
+        return _Rows(task, self.satisfaction[place], self.failed[place], self.n[place])
+
+
+def _rows(task: Any, satisfaction: Any, failed: Any, n: Any) -> _Rows:
+    """The rows, whole numbers left as small as they come: there may be millions."""
+    import numpy as np
+
+    found = _Rows(coded(task), array(satisfaction), np.asarray(failed), np.asarray(n))
+    lengths = [len(found.task.numbers), *map(len, found[1:])]
+    if len(set(lengths)) > 1:
+        raise ValueError(f"rows of different lengths: {', '.join(map(str, lengths))}")
+    if ((found.failed < 0) | (found.failed > found.n)).any():
+        raise ValueError("a part must be from 0 up to its whole")
+    return found
+
+
+def _sums(rows: _Rows, weights: Callable[[_Rows], tuple["Array", ...]]) -> list["Array"]:
+    """What `weights` makes of the rows, summed by task."""
+    import numpy as np
+
+    found: list[Any] = []
+    for place in blocks(len(rows.n)):
+        part = rows.part(place)
+        sums = [
+            np.bincount(part.task.numbers, weights=one, minlength=rows.task.groups) for one in weights(part)
+        ]
+        found = [one + more for one, more in zip(found, sums, strict=True)] if found else sums
+    return found
+
+
+def _split(rows: _Rows, cut: float) -> list["Array"]:
+    """By task: failed of all satisfied sessions (k1, n1), and of the others (k0, n0)."""
+
+    def weights(of: _Rows) -> tuple["Array", ...]:
+        satisfied = of.satisfaction >= cut - TOLERANCE
+        return of.failed * satisfied, of.n * satisfied, of.failed * ~satisfied, of.n * ~satisfied
+
+    return _sums(rows, weights)
+
+
+def _at(cut: float, rows: _Rows) -> dict[str, Any]:
+    k1, n1, k0, n0 = _split(rows, cut)
     risk, interval = relative_risk(k1, n1, k0, n0)
-    good, bad = float((n - failed).sum()), float(failed.sum())
-    tpr = float(((n - failed) * satisfied).sum()) / good if good else None
-    fpr = float((failed * satisfied).sum()) / bad if bad else None
+    bad = float(k1.sum() + k0.sum())
+    good = float(n1.sum() + n0.sum()) - bad
+    tpr = float((n1 - k1).sum()) / good if good else None
+    fpr = float(k1.sum()) / bad if bad else None
     return {
         "cut": cut,
         "satisfied": int(n1.sum()),
@@ -113,20 +160,33 @@ def auc(task: Any, satisfaction: Any, failed: Any, n: Any) -> tuple[float | None
     (Obuchowski 1997, Biometrics 53:567-578); logit(A) -+ t se / (A(1-A)). NULL without a success or a
     failure; the ends are NULL where A is 0 or 1 or where tasks do not differ.
     """
+    return _auc(_rows(task, satisfaction, failed, n))
+
+
+def _auc(rows: _Rows) -> tuple[float | None, Interval]:
     import numpy as np
 
-    values, bad, all_of = aligned(satisfaction, failed, n)
-    good = all_of - bad
-    successes, failures = float(good.sum()), float(bad.sum())
+    failures = float(rows.failed.sum())
+    successes = float(rows.n.sum()) - failures
     if not successes or not failures:
         return None, Interval(None, None, None)
-    _, index = np.unique(values, return_inverse=True)
-    good_at, bad_at = np.bincount(index, weights=good), np.bincount(index, weights=bad)
+    values = np.unique(rows.satisfaction)
+    good_at, bad_at = np.zeros(len(values)), np.zeros(len(values))
+    for part in map(rows.part, blocks(len(rows.n))):
+        place = np.searchsorted(values, part.satisfaction)
+        good_at += np.bincount(place, weights=part.n - part.failed, minlength=len(values))
+        bad_at += np.bincount(place, weights=part.failed, minlength=len(values))
     # The share of failures below each satisfaction, of successes above it, and half of those at it.
-    below = ((np.cumsum(bad_at) - bad_at / 2) / failures)[index]
-    above = (1 - (np.cumsum(good_at) - good_at / 2) / successes)[index]
-    area = float((good * below).sum() / successes)
-    (influence,) = grouped(task, good * (below - area) / successes + bad * (above - area) / failures)
+    below = (np.cumsum(bad_at) - bad_at / 2) / failures
+    above = 1 - (np.cumsum(good_at) - good_at / 2) / successes
+    area = float((good_at * below).sum() / successes)
+
+    def weights(of: _Rows) -> tuple["Array"]:
+        place = np.searchsorted(values, of.satisfaction)
+        good = (of.n - of.failed) * (below[place] - area) / successes
+        return (good + of.failed * (above[place] - area) / failures,)
+
+    (influence,) = _sums(rows, weights)
     if len(influence) < 2 or not 1e-12 < area < 1 - 1e-12 or abs(influence).max() <= 1e-12:
         return area, Interval(None, None, None)
     half = t_quantile(degrees_of_freedom(influence)) * math.sqrt(ratio_variance(influence, 1.0))

@@ -14,8 +14,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
+from uuid import uuid4
 
 Item = TypeVar("Item")
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,6 +97,60 @@ def arguments(description: str | None, *, pairs: int = MILLION) -> argparse.Argu
     return parser
 
 
+def with_postgres(parser: argparse.ArgumentParser) -> None:
+    """The option to measure on a server of PostgreSQL instead of on SQLite."""
+    parser.add_argument(
+        "--postgres",
+        metavar="URL",
+        help="measure on this server, in a database of its own that is dropped after (default: SQLite)",
+    )
+
+
+@contextmanager
+def database(options: argparse.Namespace) -> Iterator[str]:
+    """The address of an empty database, SQLite's or the server's, that is gone after."""
+    if not options.postgres:
+        with scratch(options) as folder:
+            yield f"sqlite:///{Path(folder) / 'loaded.db'}"
+        return
+    import psycopg
+    from sqlalchemy.engine import make_url
+
+    name = f"reward_audit_benchmark_{uuid4().hex[:12]}"
+    with psycopg.connect(psycopg_url(options.postgres), autocommit=True) as server:
+        server.execute(f"create database {name} template template0".encode())
+    try:
+        yield make_url(options.postgres).set(database=name).render_as_string(hide_password=False)
+    finally:
+        with psycopg.connect(psycopg_url(options.postgres), autocommit=True) as server:
+            server.execute(f"drop database {name} with (force)".encode())
+
+
+def psycopg_url(url: str) -> str:
+    """The address as psycopg alone takes it."""
+    from sqlalchemy.engine import make_url
+
+    return make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+
+
+def is_postgres(url: str) -> bool:
+    """Does the address name a server of PostgreSQL?"""
+    return url.startswith("postgresql")
+
+
+def sqlite_file(url: str) -> str:
+    """The file of a SQLite address."""
+    return url.removeprefix("sqlite:///")
+
+
+def vacuum(url: str) -> None:
+    """What autovacuum does some time after a load, done now, so that each run measures the same."""
+    import psycopg
+
+    with psycopg.connect(psycopg_url(url), autocommit=True) as server:
+        server.execute("vacuum (analyze)")
+
+
 def scratch(options: argparse.Namespace) -> "tempfile.TemporaryDirectory[str]":
     """A folder that is gone after the run."""
     return tempfile.TemporaryDirectory(prefix="reward-audit-benchmark-", dir=options.dir)
@@ -137,8 +193,17 @@ def finish(options: argparse.Namespace, name: str, goals: Sequence[Goal], **fact
         for goal in goals
     }
     machine = {"cpus": os.cpu_count(), "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
+    if getattr(options, "postgres", None):
+        machine["postgres"] = _server_version(options.postgres)
     print(json.dumps({"benchmark": name, "goals": told, "machine": machine, **_told(facts)}))
     sys.exit(0 if options.no_limits or all(goal.is_met for goal in goals) else 1)
+
+
+def _server_version(url: str) -> str:
+    import psycopg
+
+    with psycopg.connect(psycopg_url(url)) as server:
+        return str(server.info.parameter_status("server_version"))
 
 
 def _told(fact: Any) -> Any:

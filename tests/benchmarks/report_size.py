@@ -1,11 +1,12 @@
 """`report --json` of a large run against reading the same rows.
 
-    read     `select *` of the run's pairs, sessions and calls by sqlite3 alone, row after row, each let go
+    read     `select *` of the run's pairs, sessions and calls by the driver alone, row after row, each let go
     report   every figure of `report --json` with its interval, printed
 
 100,000 pairs in 2,000 tasks, 50 in each; 40 agents did every task, so 80,000 sessions; two calls a pair. Each
 round starts a fresh process for each way, in turn; what is timed is from opening the database to the last
-row, or to the last byte of JSON, numpy and scipy loaded in between. The database is in the page cache.
+row, or to the last byte of JSON, numpy and scipy loaded in between. The database is in the page cache; on
+PostgreSQL (`--postgres URL`) it was vacuumed, as autovacuum does some time after a load.
 
 Goals: the report takes at most 3 times as long as reading, by the medians, and peaks under 400 MB.
 """
@@ -15,10 +16,10 @@ import json
 import sqlite3
 import statistics
 import sys
-from collections.abc import Iterator
-from contextlib import closing, redirect_stdout
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager, redirect_stdout
+from functools import lru_cache
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import made
@@ -31,11 +32,11 @@ AGENTS = tuple(f"agent-{number:02d}" for number in range(40))
 AGENT_PAIRS = tuple(combinations(range(len(AGENTS)), 2))
 
 
-def load(path: Path, pairs: int) -> None:
+def load(url: str, pairs: int) -> None:
     from audit.doors import store
     from audit.doors.db import open_database, writing
 
-    engine = open_database(f"sqlite:///{path}", create=True)
+    engine = open_database(url, create=True)
     with writing(engine) as connection:
         store.add_run(connection, made.RUN)
         store.add_buckets(connection, made.SCALE.buckets.name, made.SCALE.buckets.with_unknown())
@@ -49,6 +50,7 @@ def load(path: Path, pairs: int) -> None:
     engine.dispose()
 
 
+@lru_cache(maxsize=4096)
 def _reward(task: int, agent: int) -> float:
     """A share of five checks, each met as often as the agent is good."""
     met = sum(made.chance(task * 200 + agent * 5 + check, 17) < 0.4 + 0.012 * agent for check in range(5))
@@ -111,26 +113,47 @@ def _pairs(task: int) -> Iterator[Any]:
         yield pair, logs
 
 
-def read(path: Path) -> measure.Spent:
+def read(url: str) -> measure.Spent:
+    opened = _opened(url)
     watch = measure.Stopwatch()
     count = 0
-    with closing(sqlite3.connect(path)) as connection:
+    with opened as ask:
         for table in ("audit_pairs", "sessions", "judge_logs"):
-            for _ in connection.execute(f"select * from {table} where run_id = ?", (made.RUN.run_id,)):
+            for _ in ask(f"select * from {table} where run_id = '{made.RUN.run_id}'"):
                 count += 1
     spent = watch.spent()
     assert count
     return spent
 
 
-def report(path: Path) -> measure.Spent:
+@contextmanager
+def _opened(url: str) -> Iterator[Callable[[str], Iterable[Any]]]:
+    """What gives a statement's rows, streamed; by the driver alone."""
+    if not measure.is_postgres(url):
+        with closing(sqlite3.connect(measure.sqlite_file(url))) as connection:
+            yield connection.execute
+        return
+    import psycopg
+
+    with psycopg.connect(measure.psycopg_url(url)) as server:
+
+        def ask(statement: str) -> Iterator[Any]:
+            with server.cursor(name="reading") as cursor:
+                cursor.itersize = 2000
+                cursor.execute(statement.encode())
+                yield from cursor
+
+        yield ask
+
+
+def report(url: str) -> measure.Spent:
     from audit.doors.db import open_database
     from audit.faces.output import print_json
     from audit.pipeline.reporting import report as report_
 
     held = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     watch = measure.Stopwatch()
-    engine = open_database(f"sqlite:///{path}", create=False)
+    engine = open_database(url, create=False)
     with redirect_stdout(held):
         print_json(report_(engine, made.RUN.run_id))
     spent = watch.spent()
@@ -146,9 +169,10 @@ WAYS = {"read": read, "report": report}
 
 def main() -> None:
     parser = measure.arguments(__doc__, pairs=PAIRS)
+    measure.with_postgres(parser)
     parser.add_argument("--rounds", type=int, default=5, help="each way is asked so often (%(default)s)")
     parser.add_argument("--ask", choices=WAYS, help="go one way, on the database --of, and print its seconds")
-    parser.add_argument("--of", type=Path, help="the database")
+    parser.add_argument("--of", help="the address of the database")
     parser.add_argument("--load", action="store_true", help="load the database --of")
     options = parser.parse_args()
     if options.load:
@@ -162,9 +186,11 @@ def main() -> None:
 def _compare(options: Any) -> None:
     spent: dict[str, list[measure.Spent]] = {way: [] for way in WAYS}
     peaks = []
-    with measure.scratch(options) as folder:
-        this: list[str | Path] = [sys.executable, __file__, "--of", Path(folder) / "loaded.db"]
+    with measure.database(options) as url:
+        this = [sys.executable, __file__, "--of", url]
         measure.child([*this, "--load", "--pairs", str(options.pairs)])
+        if options.postgres:
+            measure.vacuum(url)
         for _ in range(options.rounds):
             for way in WAYS:
                 asked = measure.child([*this, "--ask", way])

@@ -10,8 +10,9 @@ from sqlalchemy.exc import IntegrityError
 from audit.doors import store
 from audit.doors.copying import WORTH_IT
 from audit.doors.db import open_database, writing
-from audit.words.records import JudgeLog, Run
-from audit.words.schema import judge_logs
+from audit.words.records import JudgeLog, Run, Session
+from audit.words.schema import judge_logs, sessions
+from audit.words.text import to_stored
 
 RUN = Run(
     **(
@@ -86,3 +87,37 @@ def test_rows_when_one_has_no_run_then_the_clash_is_told_alike_and_nothing_is_st
     with pytest.raises(IntegrityError), writing(engine) as connection:
         store.add_logs(connection, [*map(log, range(count - 1)), log(count, run_id="none")])
     assert stored(engine, 1) == []
+
+
+def test_sessions_when_many_and_some_are_stored_then_those_stay_as_they_are(engine: Engine) -> None:
+    def session(number: int, **changes: Any) -> Session:
+        known: dict[str, Any] = {
+            "session_id": f"s{number:04d}",
+            "run_id": "r",
+            "task_id": "t",
+            "agent": f"a{number}",
+        }
+        known |= {"trial": 0, "error": TEXTS[number % len(TEXTS)], "created_at": "2026-01-01T00:00:00.000Z"}
+        return Session(**(dict.fromkeys(Session._fields) | known | changes))
+
+    many = 2 * WORTH_IT
+    with writing(engine) as connection:
+        store.add_run(connection, RUN)
+        store.add_sessions(connection, [session(number) for number in range(many)])
+        # Half of them again, another twice in one batch: the first stays.
+        again = [session(number, reward=0.5, error="again") for number in range(many // 2, many)]
+        new = [session(number) for number in range(many, 2 * many)]
+        store.add_sessions(connection, [*again, *new, new[0]._replace(reward=0.5)])
+    with writing(engine) as connection:
+        found = connection.execute(select(sessions.c.session_id, sessions.c.error, sessions.c.reward)).all()
+    assert sorted(found) == [
+        (f"s{number:04d}", _stored(TEXTS[number % len(TEXTS)]), None) for number in range(2 * many)
+    ]
+    # Another id for the same run, task, agent and trial is no repetition.
+    other = [session(number, session_id=f"x{number}") for number in range(many)]
+    with pytest.raises(IntegrityError), writing(engine) as connection:
+        store.add_sessions(connection, other)
+
+
+def _stored(value: str | None) -> str | None:
+    return None if value is None else to_stored(value)
