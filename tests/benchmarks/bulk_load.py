@@ -65,11 +65,6 @@ def _by_executemany(url: str, pairs: int) -> measure.Spent:
 def _by_copy(url: str, pairs: int) -> measure.Spent:
     import psycopg
 
-    def copy(cursor: Any, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
-        with cursor.copy(f"copy {table} ({', '.join(columns)}) from stdin".encode()) as copying:
-            for row in rows:
-                copying.write_row(row)
-
     with psycopg.connect(measure.psycopg_url(url)) as connection, connection.cursor() as cursor:
         watch = measure.Stopwatch()
         copy(cursor, "audit_runs", Run._fields, [made.RUN])
@@ -78,6 +73,13 @@ def _by_copy(url: str, pairs: int) -> measure.Spent:
             copy(cursor, "judge_logs", JudgeLog._fields, log_rows)
         connection.commit()
         return watch.spent()
+
+
+def copy(cursor: Any, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
+    """Write the rows by psycopg's own COPY."""
+    with cursor.copy(f"copy {table} ({', '.join(columns)}) from stdin".encode()) as copying:
+        for row in rows:
+            copying.write_row(row)
 
 
 def bare(path: Any) -> sqlite3.Connection:

@@ -40,14 +40,22 @@ def load(url: str, pairs: int) -> None:
     with writing(engine) as connection:
         store.add_run(connection, made.RUN)
         store.add_buckets(connection, made.SCALE.buckets.name, made.SCALE.buckets.with_unknown())
-        for start in range(0, max(pairs // PAIRS_A_TASK, 1), 10):
-            tasks = range(start, min(start + 10, max(pairs // PAIRS_A_TASK, 1)))
-            store.add_sessions(connection, [session for task in tasks for session in _sessions(task)])
-            rows = [row for task in tasks for row in _pairs(task)]
-            store.add_pairs(connection, [pair for pair, _ in rows])
-            store.add_logs(connection, [log for _, logs in rows for log in logs])
+        for sessions, pair_rows, log_rows in rows(pairs):
+            store.add_sessions(connection, sessions)
+            store.add_pairs(connection, pair_rows)
+            store.add_logs(connection, log_rows)
         store.finish_run(connection, made.RUN.run_id, "complete")
     engine.dispose()
+
+
+def rows(pairs: int, tasks_at_once: int = 10) -> Iterator[tuple[list[Any], list[Any], list[Any]]]:
+    """Sessions, pairs and calls, batch by batch."""
+    count = max(pairs // PAIRS_A_TASK, 1)
+    for start in range(0, count, tasks_at_once):
+        tasks = range(start, min(start + tasks_at_once, count))
+        found = [row for task in tasks for row in _pairs(task)]
+        sessions = [session for task in tasks for session in _sessions(task)]
+        yield sessions, [pair for pair, _ in found], [log for _, logs in found for log in logs]
 
 
 @lru_cache(maxsize=4096)

@@ -34,6 +34,7 @@ TINY = ["--pairs", "2000", "--no-limits"]
         ("import_jsonl.py", ["--memory-only"], {"peak_mb"}),
         ("bucket_view.py", ["--rounds", "1"], {"of_group", "of_case", "faster_than_pandas", "peak_mb"}),
         ("report_size.py", ["--rounds", "1"], {"of_reading", "peak_mb"}),
+        ("at_size.py", ["--rounds", "1"], {"rows_per_second", "report_peak_mb", "view_of_group"}),
         ("startup.py", ["--rounds", "1"], {"help_seconds"}),
         (
             "dpo_export.py",
@@ -186,7 +187,7 @@ def test_whole_database_when_made_then_every_outcome_flag_and_reason_is_in_it(sq
     [
         ("bulk_load.py", {"rows_per_second"}),
         ("bucket_view.py", {"of_group", "peak_mb"}),
-        ("report_size.py", {"of_reading", "peak_mb"}),
+        ("at_size.py", {"rows_per_second", "report_peak_mb", "view_of_group"}),
     ],
 )
 def test_benchmark_when_on_postgres_then_prints_each_goal(
