@@ -16,6 +16,7 @@ from audit.faces import page_plots
 from audit.faces.legible import legible
 from audit.faces.output import interval, share
 from audit.pipeline.report_words import headline, judge_lines
+from audit.statistics.corrected import FEW_LABELS
 from audit.statistics.intervals import FEW_CLUSTERS
 from audit.words.names import UNJUDGED
 
@@ -59,6 +60,7 @@ def html_page(found: dict[str, Any], worst: Sequence[Mapping[str, Any]]) -> str:
     return environment.get_template("page.html.jinja").render(
         found=found,
         few_clusters=FEW_CLUSTERS,
+        few_labels=FEW_LABELS,
         headline=headline(found),
         judge_lines=judge_lines(found["run"]),
         is_judged=is_judged,

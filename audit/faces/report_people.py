@@ -7,6 +7,7 @@ import click
 
 from audit.faces.output import counted, interval, print_part, say, shown, titled
 from audit.faces.report_more import percent
+from audit.statistics.corrected import FEW_LABELS
 from audit.statistics.intervals import FEW_CLUSTERS
 
 _PARTS = (
@@ -43,13 +44,22 @@ def _rates(part: Mapping[str, Any], name: str, title: str) -> None:
     table.add_column("gap", overflow="fold")
     for column in ("rows", "labels", "untouched", "PPI++", "95%", "Rogan-Gladen", "95%"):
         table.add_column(column, justify="right", no_wrap=column != "Rogan-Gladen")
+    is_few = False
     for bucket in part["gap_buckets"]:
         if bucket[name] is not None and bucket[name]["labels"]:
             table.add_row(bucket["label"], *_cells(bucket[name]))
+            is_few |= bucket[name]["ppi"] is not None and bucket[name]["ppi"]["low"] is None
     table.add_row("all", *_cells(part[name]))
     whole = part[name]
     notes = [f"{whole['disagree']:,} of {whole['labels']:,} labels deny what is told without people"]
     notes += [f"{_METHODS[method]}: {why}" for method, why in whole["why"].items()]
+    if part["unheard"][name]:
+        kinds, rows = ", ".join(part["unheard"][name]), sum(part["unheard"][name].values())
+        notes.append(
+            f"no label is of the kinds {kinds}: their {rows:,} pairs are taken to be like the others"
+        )
+    if is_few and "ppi" not in whole["why"]:
+        notes.append(f"under {FEW_LABELS} labels PPI++ has no 95%, and its value says little")
     more = whole["ppi"] and whole["ppi"]["more_to_halve"]
     if more:
         beyond = " (more than there are)" if whole["labels"] + more > whole["rows"] else ""

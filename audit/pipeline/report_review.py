@@ -13,7 +13,7 @@ from audit.pipeline.report_sessions import cut_of
 from audit.pipeline.review_import import conflicts, status_of
 from audit.statistics.agreement import kappa
 from audit.statistics.corrected import corrected
-from audit.verbs.people import agreement_tables, by_subject, majority, post_stratified
+from audit.verbs.people import agreement_tables, by_subject, majority, post_stratified, unheard
 from audit.words.names import TOLERANCE
 from audit.words.records import HumanLabel, Run
 
@@ -62,6 +62,7 @@ def review(
         **{name: status[name] for name in ("exported", "labelled", "annotators")},
         "conflicts": len(conflicts(labels)),
         "of": of,
+        "unheard": _unheard(pairs, preferred, succeeded),
         "misselected": misselected.get(None),
         "satisfied_failed": failed.get(None),
         "gap_buckets": [
@@ -115,6 +116,23 @@ def _misselected(
     ]
     heard = Counter(pair.reason for pair, one in zip(pairs, said, strict=True) if one is not None)
     return _by_bucket(rows, [b["label"] for b in buckets], counts, heard), of
+
+
+def _unheard(
+    pairs: Sequence[ReviewedPair],
+    preferred: Mapping[str, Mapping[str, str]],
+    succeeded: Mapping[str, Mapping[str, str]],
+) -> dict[str, dict[str, int]]:
+    """For either rate: the reasons, with their numbers of pairs, of which no label is about any."""
+
+    def of(names: Sequence[Sequence[str]], said: Mapping[str, Mapping[str, str]]) -> dict[str, int]:
+        is_said = [any(majority(said.get(name, {})) for name in several) for several in names]
+        return unheard([pair.reason for pair in pairs], [pair.weight for pair in pairs], is_said)
+
+    return {
+        "misselected": of([(pair.item,) for pair in pairs], preferred),
+        "satisfied_failed": of([(pair.session_a, pair.session_b) for pair in pairs], succeeded),
+    }
 
 
 class _Heard(NamedTuple):

@@ -41,6 +41,18 @@ def post_stratified(strata: Sequence[str], weights: Sequence[float], is_said: Se
     ]
 
 
+def unheard(strata: Sequence[str], weights: Sequence[float], is_said: Sequence[bool]) -> dict[str, int]:
+    """Stratum -> how many rows it has, of those that were picked from and of which nobody said anything.
+
+    `post_stratified` gives them no weight: what is told of all is told from the other strata alone.
+    """
+    whole: dict[str, float] = defaultdict(float)
+    for stratum, weight in zip(strata, weights, strict=True):
+        whole[stratum] += weight
+    heard = {stratum for stratum, said in zip(strata, is_said, strict=True) if said}
+    return {stratum: round(rows) for stratum, rows in sorted(whole.items()) if stratum not in heard}
+
+
 def agreement_tables(
     rated: Iterable[tuple[str, str | None, str | None]], classes: Sequence[str]
 ) -> list[list[list[int]]]:

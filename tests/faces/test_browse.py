@@ -10,6 +10,7 @@ import subprocess
 import sys
 import urllib.parse
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -215,6 +216,49 @@ def test_long_text_when_in_a_table_then_it_is_folded_and_cut_and_whole_on_its_ow
     session = rows(page, "sessions", task_id="task-template", agent="dunlin-3")[0]
     own = page.ask(f"/audit/sessions/{session['session_id']}").text
     assert "<dt>role</dt><dd><span>assistant</span></dd>" in own
+
+
+def test_sessions_that_satisfied_but_failed_when_people_spoke_then_they_are_those_of_the_view(
+    folder: Path, tmp_path: Path, command_in: Callable[..., Any]
+) -> None:
+    """What people say outranks what was given, and no rule: the question counts what the view counts."""
+    messages = [{"role": "user", "content": "x"}]
+    lines = [
+        {"task_id": f"{source}-{success}-{said}", "agent": "a", "messages": messages,
+         "success": bool(success), "label_source": source, "satisfaction": 0.8}
+        for source in ("rule", "external", "llm") for success in (0, 1) for said in (0, 1, 2)
+    ]  # fmt: skip
+    (tmp_path / "said.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    assert command_in(tmp_path)("import", "sessions", tmp_path / "said.jsonl").code == 0
+    with closing(sqlite3.connect(tmp_path / "audit.db")) as writer:
+        writer.execute(
+            "insert into human_labels (session_id, annotator, kind, value, created_at) "
+            "select session_id, 'ann', 'success', substr(task_id, -1), '2026-01-01T00:00:00.000Z' "
+            "from sessions where task_id not like '%2'"
+        )
+        writer.commit()
+        ((failed,),) = writer.execute("select satisfied_failed from satisfied_but_failed where cut = 0.8")
+    with served(url_of(tmp_path), "browse", cwd=tmp_path) as page:
+        found = {row["task_id"]: row["people_say"] for row in rows(page, "sessions_satisfied_but_failed")}
+    assert found == {
+        "rule-0-0": 0, "rule-0-1": 1, "rule-0-2": None, "external-0-0": 0, "external-1-0": 0,
+        "external-0-2": None, "llm-0-0": 0, "llm-1-0": 0, "llm-0-2": None,
+    }  # fmt: skip
+    assert len(found) == failed
+
+
+@needs_chromium
+def test_tables_when_looked_at_on_a_phone_then_no_page_is_wider_than_the_screen(page: Served) -> None:
+    async def look() -> dict[str, int]:
+        async with chromium() as tab:
+            await tab.size(390, 900)
+            widths = {}
+            for name in ("audit_pairs", "sessions", "judge_logs", "sessions_satisfied_but_failed?run_id="):
+                await tab.open(f"http://127.0.0.1:{page.port}/audit/{name}")
+                widths[name] = await tab.value("document.documentElement.scrollWidth")
+            return widths
+
+    assert set(asyncio.run(look()).values()) == {390}
 
 
 @needs_chromium

@@ -176,7 +176,11 @@ def test_round_when_forty_pairs_went_through_label_studio_then_the_report_is_cor
     assert "Misselected, by people (of decided pairs)" in text
     assert "kappa of judge and people on which side:" in text
     assert 1 < found["misselected"]["clusters"] < found["misselected"]["labels"]
-    assert f"{found['misselected']['clusters']} tasks with labels" in " ".join(text.split())
+    words = " ".join(text.split())
+    assert f"{found['misselected']['clusters']} tasks with labels" in words
+    for rate in ("misselected", "satisfied_failed"):
+        assert any(b[rate]["ppi"] and b[rate]["ppi"]["low"] is None for b in found["gap_buckets"] if b[rate])
+    assert words.count("under 10 labels PPI++ has no 95%, and its value says little") == 2
     assert here("report", "--html", "page.html").code == 0
     page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
     seen = check(page, json.loads(done.stdout))
@@ -227,6 +231,34 @@ def test_round_when_it_goes_through_csv_with_a_mark_and_moved_columns_then_the_l
     review("import", tmp_path / "back.csv")
     assert rows(tmp_path, labels) == by_label_studio
     assert json.loads(here("report", "--json").stdout)["review"]["labelled"] == N
+
+
+def test_report_when_nobody_spoke_of_a_kind_then_it_says_what_is_told_from_the_others_alone(
+    review: Callable[..., str], here: Callable[..., Any], tmp_path: Path
+) -> None:
+    review("export", "-o", "look.csv", "--n", str(N))
+    reasons = dict(rows(tmp_path, "select review_id, reason from review_items"))
+    said = list(truths(tmp_path))
+    left_out = "inconsistent"
+    ((size,),) = rows(tmp_path, f"select count(*) from review_queue where reason = '{left_out}'")
+    assert size > 1
+
+    def told() -> tuple[dict[str, Any], str, str]:
+        found = json.loads(here("report", "--json", "--html", "page.html").stdout)["review"]["unheard"]
+        page = " ".join((tmp_path / "page.html").read_text(encoding="utf-8").split())
+        (tmp_path / "page.html").unlink()
+        return found, " ".join(here("report").stdout.split()), page
+
+    review("import", as_csv(tmp_path / "most.csv", [o for o in said if reasons[o[0]] != left_out], "ann"))
+    unheard, text, page = told()
+    assert unheard["misselected"] == {left_out: size}
+    assert f"no label is of the kinds {left_out}: their {size} pairs are taken to be like the others" in text
+    assert f"No label is of the kinds {left_out}: their pairs are taken to be like the others." in page
+
+    review("import", as_csv(tmp_path / "rest.csv", [o for o in said if reasons[o[0]] == left_out], "ann"))
+    unheard, text, page = told()
+    assert unheard == {"misselected": {}, "satisfied_failed": {}}
+    assert "of the kinds" not in text + page
 
 
 def test_round_when_two_people_label_then_conflicts_and_their_kappa_are_told(

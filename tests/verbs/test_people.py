@@ -2,7 +2,7 @@
 
 import pytest
 
-from audit.verbs.people import agreement_tables, by_subject, majority, post_stratified
+from audit.verbs.people import agreement_tables, by_subject, majority, post_stratified, unheard
 from audit.words.records import HumanLabel
 
 
@@ -37,6 +37,13 @@ def test_weights_when_some_rows_have_no_label_then_those_of_their_stratum_stand_
     weights = post_stratified(strata, [10, 10, 10, 40, 40], [True, False, True, True, True])
     assert weights == [15, 0, 15, 40, 40]
     assert sum(weights) == 110
+
+
+def test_unheard_when_a_stratum_has_no_label_then_it_is_named_with_its_rows() -> None:
+    strata = ["near", "near", "near", "random", "random"]
+    weights = [10 / 3, 10 / 3, 10 / 3, 40, 40]
+    assert unheard(strata, weights, [False, False, False, True, False]) == {"near": 10}
+    assert unheard(strata, weights, [True, False, False, False, True]) == {}
 
 
 def test_tables_when_a_class_is_strange_then_it_is_left_out() -> None:
