@@ -6,6 +6,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, bindparam, text
 
 from audit.doors.ask_review import NEWEST
+from audit.words.records import Session
 
 
 class Placed(NamedTuple):
@@ -99,3 +100,14 @@ def transcripts(connection: Connection, session_ids: Sequence[str]) -> Iterator[
     for start in range(0, len(session_ids), 500):
         for row in connection.execute(query, {"ids": list(session_ids[start : start + 500])}):
             yield row[0], row[1]
+
+
+def sessions(connection: Connection, session_ids: Sequence[str]) -> Iterator[Session]:
+    """Those of the sessions that have a transcript, whole."""
+    query = text(
+        f"select {', '.join(Session._fields)} from sessions "  # noqa: S608 - our own names
+        "where session_id in :ids and transcript_json is not null"
+    ).bindparams(bindparam("ids", expanding=True))
+    for start in range(0, len(session_ids), 500):
+        for row in connection.execute(query, {"ids": list(session_ids[start : start + 500])}):
+            yield Session(*row)

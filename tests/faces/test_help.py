@@ -68,6 +68,7 @@ def test_commands_when_listed_then_the_ones_of_this_version_are_there() -> None:
         "browse",
         "export",
         "review",
+        "review anchors",
         "review calibrate",
         "review export",
         "review import",

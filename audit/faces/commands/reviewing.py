@@ -197,4 +197,42 @@ def calibrate(ctx: click.Context, runs: tuple[str, ...]) -> None:
         tell_judges(found, named=bool(runs))
 
 
+@review_command.command("anchors")
+@click.argument("run", metavar="[RUN]", required=False)
+@click.option("--name", help="What the run of anchors is called (default: the run's name and `anchors`).")
+@shared_options
+@click.pass_context
+def anchors(ctx: click.Context, run: str | None, name: str | None) -> None:
+    """Make a run for other judges of the pairs that people compared.
+
+    A live run has the judges of its config, and its sessions never come again. The new run holds those
+    sessions to the letter, with their rewards and gaps, and no verdict. Done twice it finds the same run.
+    Without a RUN: the newest in which people compared pairs.
+
+    \b
+    Example:
+      reward-audit review anchors
+      reward-audit judge --run latest -c new-judge.yaml
+      reward-audit review calibrate
+    """
+    from audit.doors.db import open_database
+    from audit.faces.output import counted, print_json
+    from audit.pipeline.anchoring import anchor
+
+    settings = settings_of(ctx)
+    engine = open_database(settings.db, create=False)
+    try:
+        found = anchor(engine, run, name)
+    finally:
+        engine.dispose()
+    if settings.as_json:
+        print_json(found._asdict())
+        return
+    click.echo(
+        f"run {found.run_id}{'' if found.is_new else ' (there already)'}: "
+        f"{counted(found.pairs, 'pair')} of {counted(found.sessions, 'session')} of run {found.of_run_id}"
+    )
+    click.echo(f"next: reward-audit judge --run {found.run_id} -c FILE", err=True)
+
+
 review_command.add_command(serve)
