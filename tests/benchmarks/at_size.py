@@ -46,6 +46,7 @@ def made_rows(pairs: int) -> Iterator[tuple[list[Any], list[Any], list[Any]]]:
                 [
                     row._replace(
                         pair_id=name + row.pair_id,
+                        source_pair_id=name + row.source_pair_id,
                         task_id=name + row.task_id,
                         session_a=name + row.session_a,
                         session_b=name + row.session_b,
