@@ -11,15 +11,19 @@ import signal
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from audit.words.errors import AuditError, Lost, MissingExtra
+from audit.words.errors import AuditError, BadRequest, Lost, MissingExtra
 
 _STORE_BYTES = 256 << 20  # nothing is kept in it: each answer is taken out as soon as it comes
 
 _REACH_S = 10.0
+_TRIES = (
+    "2"  # at a cluster that runs already; Ray's own twenty take ten minutes where another program listens
+)
 _ADVICE = "export RAY_AUTH_MODE=token where the cluster wants its token (~/.ray/auth_token)"
 
 
@@ -33,18 +37,17 @@ class Cluster:
         self._variables = variables
 
     def __enter__(self) -> Self:
-        """Raises MissingExtra, or AuditError where there is no cluster at the address."""
-        try:
-            import ray
-        except ModuleNotFoundError as error:
-            raise MissingExtra("ray", "ray", "--engine ray") from error
+        """Raises AuditError where there is no cluster at the address."""
+        if self.address is not None:
+            os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", _TRIES)  # read as it is imported
+        import ray
+
         logging.getLogger("ray").setLevel(logging.ERROR)
         # Ray takes SIGTERM for itself; a run ends by it as by Ctrl-C.
         before = signal.getsignal(signal.SIGTERM)
         quiet = {"log_to_driver": False, "configure_logging": False, "logging_level": "ERROR"}
         try:
             if self.address is not None:
-                _reach(self.address)
                 ray.init(address=self.address, **quiet)
                 self.cpus = int(ray.cluster_resources().get("CPU", 0))
             else:
@@ -73,7 +76,9 @@ class Cluster:
     ) -> None:
         import ray
 
+        before = signal.getsignal(signal.SIGTERM)
         ray.shutdown()
+        signal.signal(signal.SIGTERM, before)  # Ray leaves none
 
     def hold(self, make: Callable[..., Any], *args: Any, cpus: int = 1, at_once: int = 1000) -> "Remote":
         """A process that holds `make(*args)`: both are sent to it. It starts when a CPU is free."""
@@ -122,11 +127,31 @@ class _Holder:
         return await found if inspect.isawaitable(found) else found
 
 
-def _reach(address: str) -> None:
-    """Raises OSError where nothing listens there: Ray itself would try for minutes."""
-    place = urlsplit(address if "//" in address else f"//{address}")
-    if place.hostname is not None and place.port is not None:
-        socket.create_connection((place.hostname, place.port), timeout=_REACH_S).close()
+def refuse_unreachable(address: str | None) -> None:
+    """Raises MissingExtra, BadRequest for what is no address, AuditError where nothing listens there.
+
+    Ray itself would try for minutes.
+    """
+    if find_spec("ray") is None:
+        raise MissingExtra("ray", "ray", "--engine ray")
+    if address is None or address == "auto":
+        return
+    host, port = _host_and_port(address)
+    try:
+        socket.create_connection((host, port), timeout=_REACH_S).close()
+    except OSError as error:
+        raise AuditError(f"--engine ray: no Ray cluster at {address}: {error}") from error
+
+
+def _host_and_port(address: str) -> tuple[str, int]:
+    """Raises BadRequest where it is not written so."""
+    try:
+        place = urlsplit(f"//{address}")
+        if place.hostname and place.port and place.netloc == address and "@" not in address:
+            return place.hostname, place.port
+    except ValueError:
+        pass  # of the port, of brackets
+    raise BadRequest(f"--ray-address {address!r}: expected auto, or host:port such as 10.0.0.1:6379")
 
 
 @contextmanager

@@ -9,21 +9,21 @@ import os
 import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
-from audit.doors.cluster import Cluster, Remote
+from audit.doors.cluster import Cluster, Remote, refuse_unreachable
 from audit.doors.config import with_key
 from audit.doors.llm import Models
 from audit.doors.llm_pace import Pace
 from audit.doors.llm_url import keys_of_query, shown_url
-from audit.pipeline.budget import ROLES, Budget, UsedUp
+from audit.pipeline.budget import ROLES, UsedUp
 from audit.pipeline.live import Live
+from audit.pipeline.ray_limits import SharedBudget, SharedPace, has_budget, held_limits, is_paced
 from audit.pipeline.units import Kind, Units
 from audit.pipeline.workplace import Workplace, keys_for, transports
-from audit.verbs.spending import Spent, spent_by
-from audit.words.calls import Usage
+from audit.verbs.spending import spent_by
 from audit.words.config import Config, Profile
 from audit.words.errors import AuditError, BadRequest, Lost
 from audit.words.keys import keys_in
@@ -31,7 +31,7 @@ from audit.words.profiles import Endpoint
 from audit.words.records import Run
 from audit.words.tasks import Task
 
-_MOST_LOST = 3  # workers that one unit may end
+_MOST_LOST = 3  # workers that one unit may end, or that may end as they start, one after the other
 _START_S = 300.0
 
 
@@ -61,88 +61,6 @@ class Told(NamedTuple):
     reached: tuple[str, str] | None = None
 
 
-class Limits:
-    """The run's budget and its profiles' rates, in one process that all workers ask before each call."""
-
-    def __init__(self, config: Config, used: dict[str, Spent], concurrency: int) -> None:
-        self._budget = Budget(config, {}, concurrency, used)
-        self._concurrency = concurrency
-        self._paces: dict[str, Pace] = {}
-        self._under_way: dict[int, list[str]] = {}
-
-    async def refuse_call(self, role: str) -> tuple[str, str] | None:
-        """The limit that is reached, where nothing is left for a call."""
-        try:
-            await self._budget.refuse_call(role)
-        except UsedUp:
-            return self._budget.reached
-        return None
-
-    def spend(self, role: str, spent: Spent) -> None:
-        """A call was made."""
-        self._budget.add(role, spent)
-
-    async def enter(self, worker: int, endpoint: Endpoint, size: int, is_retry: bool) -> None:
-        """Wait until a request of so many bytes may be sent."""
-        pace = self._paces.setdefault(endpoint.name, Pace(endpoint, self._concurrency))
-        await pace.enter(size, is_retry=is_retry)
-        self._under_way.setdefault(worker, []).append(endpoint.name)
-
-    def leave(self, worker: int, name: str) -> None:
-        """A request is no longer under way."""
-        if name in self._under_way.get(worker, []):
-            self._under_way[worker].remove(name)
-            self._paces[name].leave()
-
-    def correct(self, name: str, size: int, usage: Usage) -> None:
-        """What a request of so many bytes took in truth."""
-        self._paces[name].correct(size, usage)
-
-    def forget(self, worker: int) -> None:
-        """A worker is lost, and its requests with it."""
-        for name in self._under_way.pop(worker, []):
-            self._paces[name].leave()
-
-
-class _SharedBudget:
-    """The run's budget as one worker sees it; without limits nobody need be asked."""
-
-    def __init__(self, limits: Remote | None) -> None:
-        self._limits = limits
-        self.reached: tuple[str, str] | None = None
-
-    async def refuse_call(self, role: str) -> None:
-        if self._limits is not None:
-            self.reached = await self._limits.ask("refuse_call", role) or self.reached
-            if self.reached is not None:
-                raise UsedUp
-
-    async def spend(self, role: str, spent: Spent) -> None:
-        if self._limits is not None:
-            await self._limits.ask("spend", role, spent)
-
-
-class _SharedPace(Pace):
-    """Rates and requests under way are counted over all workers; refusals are waited out by each."""
-
-    def __init__(self, endpoint: Endpoint, concurrency: int, limits: Remote, worker: int) -> None:
-        super().__init__(replace(endpoint, rpm=None, tpm=None), concurrency)
-        self._of_all = replace(endpoint, extra={})
-        self._limits = limits
-        self._worker = worker
-
-    async def enter(self, size: int, *, is_retry: bool) -> None:
-        await self._limits.ask("enter", self._worker, self._of_all, size, is_retry)
-        await super().enter(size, is_retry=is_retry)
-
-    def leave(self) -> None:
-        super().leave()
-        self._limits.tell("leave", self._worker, self._of_all.name)
-
-    def correct(self, size: int, usage: Usage) -> None:
-        self._limits.tell("correct", self._of_all.name, size, usage)
-
-
 class Worker:
     """What one Ray process holds: a workplace without a database."""
 
@@ -163,7 +81,7 @@ class Worker:
             return f"{error} (on the node {os.uname().nodename}, before Ray is started there)"
         self._models = await Models(keys, brief.concurrency, transports(), self._pace).__aenter__()
         is_limited = has_budget(config)
-        self._budget = _SharedBudget(self._limits if is_limited else None)
+        self._budget = SharedBudget(self._limits if is_limited else None)
         self._units = Units(
             Workplace(
                 run=brief.run,
@@ -196,7 +114,7 @@ class Worker:
     def _pace(self, endpoint: Endpoint, concurrency: int) -> Pace:
         if self._limits is None or not is_paced(endpoint):
             return Pace(endpoint, concurrency)
-        return _SharedPace(endpoint, concurrency, self._limits, self._number)
+        return SharedPace(endpoint, concurrency, self._limits, self._number)
 
 
 @dataclass(slots=True)
@@ -221,12 +139,13 @@ class RayWorkers:
         self._limits: Remote | None = None
         if has_budget(live.config) or any(is_paced(live.endpoint(name)) for name in live.config.role_names()):
             used = dict(live.budget.used)
-            self._limits = cluster.hold(Limits, self._brief.config, used, live.concurrency, cpus=0)
+            self._limits = held_limits(cluster, self._brief.config, used, live.concurrency)
         self._seats: list[_Seat] = []
         self._starting: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
         self._problem: str | None = None
         self._last = 0
+        self._lost_at_start = 0
         for _ in range(count):
             self._open()
 
@@ -299,8 +218,13 @@ class RayWorkers:
         try:
             self._problem = await seat.remote.ask("begin") or self._problem
             seat.is_ready = True
+            self._lost_at_start = 0
         except Lost as error:
-            self._problem = f"--engine ray, while a worker started: {error}"
+            self._lost_at_start += 1
+            if self._lost_at_start < _MOST_LOST:
+                self._replace(seat)
+            else:
+                self._problem = f"--engine ray, while a worker started: {error}"
         self._changed.set()
 
     def _replace(self, lost: _Seat) -> None:
@@ -316,12 +240,18 @@ class RayWorkers:
 
 @asynccontextmanager
 async def ray_workers(live: Live, engine: RayEngine) -> AsyncIterator[RayWorkers]:
-    """Workers on Ray, for as long as the run goes. Raises AuditError where there can be none."""
+    """Workers on Ray, for as long as the run goes. Raises AuditError where none starts."""
     variables = variables_of(live.config)
     with Cluster(engine.address, engine.workers or os.cpu_count() or 1, variables) as cluster:
         workers = RayWorkers(live, cluster, engine.workers or max(cluster.cpus, 1))
         await workers.ready()
         yield workers
+
+
+def refuse_ray(engine: RayEngine, config: Config) -> None:
+    """Raises AuditError where the run cannot be had on Ray, as far as that is seen before it begins."""
+    variables_of(config)
+    refuse_unreachable(engine.address)
 
 
 def variables_of(config: Config) -> dict[str, str]:
@@ -356,18 +286,6 @@ def without_keys(config: Config) -> Config:
             changes |= {"extra": {}, "base_url": shown_url(profile.base_url)}
         profiles.append(profile.model_copy(update=changes))
     return config.model_copy(update={"profiles": profiles})
-
-
-def has_budget(config: Config) -> bool:
-    """Is anything limited over all calls?"""
-    budget = config.budget
-    every = [budget, *budget.roles.values()]
-    return any(one.max_tokens is not None or one.max_cost is not None for one in every)
-
-
-def is_paced(endpoint: Endpoint) -> bool:
-    """Is anything limited over all calls of the endpoint?"""
-    return bool(endpoint.rpm or endpoint.tpm or endpoint.concurrency)
 
 
 def _query(profile: Profile) -> dict[str, str]:

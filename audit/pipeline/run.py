@@ -20,7 +20,7 @@ from audit.pipeline.budget import Budget, refuse_unknown_prices
 from audit.pipeline.expected import units
 from audit.pipeline.judge import judge
 from audit.pipeline.live import Live, Meter
-from audit.pipeline.ray_workers import RayEngine, ray_workers
+from audit.pipeline.ray_workers import RayEngine, ray_workers, refuse_ray
 from audit.pipeline.scoring import score_run
 from audit.pipeline.simulate import simulate
 from audit.pipeline.standing import failed_share, left, settle_status
@@ -71,6 +71,8 @@ def run(
     config = order.config
     keys = keys_for(config)
     refuse_unknown_prices(config, keys_of(config))
+    if order.ray is not None:
+        refuse_ray(order.ray, config)
     found, is_new, tasks = _begin(engine, order)
     announce(found, is_new)
     if found.kind == "live" and found.status == "complete" and not order.retry_errors:

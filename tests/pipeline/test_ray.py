@@ -1,5 +1,6 @@
 """Runs on a real Ray cluster of two processes: the rows of the local engine, whatever is killed meanwhile."""
 
+import asyncio
 import json
 import os
 import re
@@ -20,7 +21,11 @@ import pytest
 import yaml
 from server import ChatServer, Say
 
+from audit.doors.cluster import Cluster
+from audit.doors.config import load_config
 from audit.offline.serve import serve
+from audit.pipeline.ray_limits import Limits, held_limits
+from audit.pipeline.workplace import endpoint_of
 
 pytest.importorskip("ray", reason="needs the extra ray")
 
@@ -231,16 +236,19 @@ def test_ray_when_a_worker_is_lost_then_the_run_ends_well_and_says_so(
     command: Command, keyed: Callable[..., Path], gateway: Callable[..., ChatServer], tmp_path: Path
 ) -> None:
     server = gateway(synthetic)
-    config = keyed(server)
+    # Of those that a lost worker had under way, most were waiting for their turn.
+    config = keyed(server, profile={"concurrency": 1})
     local = command.run("run", "-c", config, "-j", "8", db="local.db")
     assert local.returncode == 0, local.stderr
-    process = command.start("run", "-c", config, "-j", "4", *ON_RAY)
+    process = command.start("run", "-c", config, "-j", "8", *ON_RAY)
+    wait_for(lambda: command.workers() != [])
+    os.kill(command.workers()[0], signal.SIGKILL)  # as it starts
     wait_for(lambda: stored_calls(tmp_path) > 0 and len(command.workers()) == 2)
     os.kill(command.workers()[0], signal.SIGKILL)
     _, said = process.communicate(timeout=120)
 
     assert process.returncode == 0, said
-    assert re.search("note: worker [12] was lost, and what it was at is asked again", said)
+    assert len(re.findall("note: worker [1-3] was lost, and what it was at is asked again", said)) == 2
     assert all_rows(tmp_path / "audit.db") == all_rows(tmp_path / "local.db")
 
 
@@ -389,6 +397,15 @@ def test_ray_when_a_cluster_runs_already_then_its_nodes_need_the_key_and_it_goes
         head = subprocess.Popen(start, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             wait_for(lambda: is_open(port))
+            if key:
+                del command.env["RAY_AUTH_MODE"]
+                began = time.monotonic()
+                refused = command.run("run", "-c", config, "-j", "4", *at)
+                assert refused.returncode == 1
+                assert refused.stderr.count("Authentication token is missing") <= 3
+                assert "; export RAY_AUTH_MODE=token where the cluster wants its token" in refused.stderr
+                assert time.monotonic() - began < 20
+                command.env["RAY_AUTH_MODE"] = "token"
             done = command.run("run", "-c", config, "-j", "4", *at)
             assert done.returncode == code, done.stderr
             assert head.poll() is None
@@ -401,6 +418,55 @@ def test_ray_when_a_cluster_runs_already_then_its_nodes_need_the_key_and_it_goes
             assert server.requests == 0
     assert rows(tmp_path / "audit.db", "select status from audit_runs") == [("complete",)]
     assert files_with(command.ray_folder, KEY.encode()) == []
+
+
+def test_limits_when_a_worker_is_lost_then_no_slot_stays_with_it(small: Callable[..., Path]) -> None:
+    config = load_config(small())[0]
+    endpoint = endpoint_of(config.profile("judge").model_copy(update={"concurrency": 1}))
+
+    async def scene() -> None:
+        limits = Limits(config, {}, 8)
+        lost, other = 1, 2
+        await limits.enter(lost, endpoint, 100, is_retry=False)
+        waiting = [asyncio.create_task(limits.enter(lost, endpoint, 100, is_retry=False)) for _ in range(3)]
+        others = asyncio.create_task(limits.enter(other, endpoint, 100, is_retry=False))
+        await asyncio.sleep(0)
+        assert not others.done()
+
+        limits.forget(lost)
+        await asyncio.wait_for(asyncio.gather(others, *waiting), 5)
+        await limits.enter(lost, endpoint, 100, is_retry=False)  # sent before its end, and heard after
+        limits.leave(lost, endpoint.name)
+
+        last = asyncio.create_task(limits.enter(other, endpoint, 100, is_retry=False))
+        await asyncio.sleep(0.05)
+        assert not last.done()
+        limits.leave(other, endpoint.name)
+        await asyncio.wait_for(last, 5)
+
+    asyncio.run(scene())
+
+
+def test_limits_when_thousands_wait_for_a_slot_then_who_has_it_can_leave(
+    small: Callable[..., Path], ray_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = load_config(small())[0]
+    endpoint = endpoint_of(config.profile("judge").model_copy(update={"concurrency": 1}))
+    for name in ("RAY_TMPDIR", "HOME"):
+        monkeypatch.setenv(name, str(ray_folder))
+    many = 1200
+
+    async def scene(cluster: Cluster) -> None:
+        limits = held_limits(cluster, config, {}, many)
+        held = [asyncio.ensure_future(limits.ask("enter", 1, endpoint, 100, False)) for _ in range(many)]
+        await asyncio.wait(held, return_when=asyncio.FIRST_COMPLETED)
+        for _ in range(2):
+            await asyncio.wait_for(limits.ask("leave", 1, endpoint.name), 30)
+        limits.end()
+        await asyncio.gather(*held, return_exceptions=True)
+
+    with Cluster(None, 1, {}) as cluster:
+        asyncio.run(scene(cluster))
 
 
 @pytest.mark.parametrize(
@@ -419,6 +485,7 @@ def test_ray_when_it_cannot_be_then_one_line_says_so_and_nothing_is_asked(
     profile: dict[str, Any],
     args: tuple[str, ...],
     says: str,
+    tmp_path: Path,
 ) -> None:
     server = gateway(synthetic)
     done = command.run("run", "-c", keyed(server, profile=profile), *ON_RAY, *args)
@@ -430,6 +497,7 @@ def test_ray_when_it_cannot_be_then_one_line_says_so_and_nothing_is_asked(
     assert KEY not in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     assert server.requests == 0
+    assert rows(tmp_path / "audit.db", "select * from audit_runs") == []
 
 
 @pytest.mark.parametrize(
@@ -446,3 +514,27 @@ def test_run_when_options_of_ray_do_not_go_together_then_usage(
     done = here("run", *args)
     assert done.code == 2
     assert says in done.stderr
+
+
+@pytest.mark.parametrize("address", ["", "10.0.0.1", "ray://10.0.0.1:10001", "me@10.0.0.1:6379", "h:99999"])
+def test_run_when_the_address_of_ray_is_none_then_it_says_how_one_is_written(
+    here: Callable[..., Any], tmp_path: Path, address: str
+) -> None:
+    done = here("run", "--engine", "ray", "--ray-address", address)
+    assert done.code == 1
+    assert done.stderr.splitlines()[-1] == (
+        f"error: --ray-address {address!r}: expected auto, or host:port such as 10.0.0.1:6379"
+    )
+    assert rows(tmp_path / "audit.db", "select * from audit_runs") == []
+
+
+def test_run_when_ray_is_not_installed_then_it_says_so_before_a_run_begins(
+    here: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    done = here("run", "--engine", "ray")
+    assert done.code == 1
+    assert done.stderr.endswith(
+        "--engine ray needs ray, which is not installed: pip install 'reward-audit[ray]'\n"
+    )
+    assert rows(tmp_path / "audit.db", "select * from audit_runs") == []
