@@ -21,9 +21,8 @@ from audit.words.errors import AuditError, BadRequest, Lost, MissingExtra
 _STORE_BYTES = 256 << 20  # nothing is kept in it: each answer is taken out as soon as it comes
 
 _REACH_S = 10.0
-_TRIES = (
-    "2"  # at a cluster that runs already; Ray's own twenty take ten minutes where another program listens
-)
+# At a cluster that runs already: Ray's own twenty take ten minutes where another program listens.
+_TRIES = "2"
 _ADVICE = "export RAY_AUTH_MODE=token where the cluster wants its token (~/.ray/auth_token)"
 
 
