@@ -13,8 +13,6 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import orjson
 
-from audit.doors.files import sha256
-from audit.doors.hashed import HashedFile
 from audit.doors.tables import settle
 from audit.words.errors import BadFile, MissingExtra
 from audit.words.text import as_json
@@ -41,8 +39,6 @@ class Rows(Protocol):
 
     def finish(self) -> None: ...
 
-    def sha256(self) -> str: ...
-
     def close(self) -> None: ...
 
 
@@ -63,8 +59,7 @@ class JsonlRows:
     def __init__(self, path: Path) -> None:
         self.count = 0
         self._path = path
-        self._file = HashedFile(path)
-        self._digest = ""
+        self._file = path.open("wb", buffering=1 << 18)
         self._seen = 0
         self._size = 0
         # Copied: each line of orjson's keeps four kilobytes, however short it is.
@@ -96,14 +91,10 @@ class JsonlRows:
     def finish(self) -> None:
         """All on the disk, the rows in their places."""
         self._let_go()
-        self._digest = self._file.finish()
+        settle(self._file)
+        self._file.close()
         if self._late:
             self._bring_forward()
-            self._digest = sha256(self._path)
-
-    def sha256(self) -> str:
-        """Of the finished file, as hex digits."""
-        return self._digest
 
     def close(self) -> None:
         """Let the file go, finished or not."""
@@ -150,7 +141,6 @@ class ParquetRows:
         except ModuleNotFoundError as error:
             raise MissingExtra("pyarrow", "parquet", "a .parquet file") from error
         self.count = 0
-        self._path = path
         self._pa = pa
         self._json = pa.json_(pa.utf8())
         plain = {"text": pa.utf8(), "real": pa.float64(), "flag": pa.bool_()}
@@ -186,10 +176,6 @@ class ParquetRows:
         self._writer.close()
         settle(self._file)
         self._file.close()
-
-    def sha256(self) -> str:
-        """Of the finished file, as hex digits."""
-        return sha256(self._path)
 
     def close(self) -> None:
         """Let the file go, finished or not."""

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Engine
 from audit.doors import ask, ask_dpo
 from audit.doors.dataset import JsonlRows, Rows, checked, open_rows
 from audit.doors.db import reading
+from audit.doors.files import sha256
 from audit.doors.tables import settle, whole_files
 from audit.pipeline.dpo_card import card, may_write
 from audit.pipeline.dpo_manifest import Asked, Tally, manifest
@@ -102,10 +103,10 @@ def export_dpo(engine: Engine, wish: Wish) -> dict[str, Any]:
         for rows in (*parts.values(), ledger):
             rows.finish()
         files = [
-            _file(path, "rows", parts[name]) | ({} if name is None else {"split": name})
+            _file(path, "rows", parts[name], partials[name]) | ({} if name is None else {"split": name})
             for name, path in wish.parts().items()
         ]
-        files.append(_file(wish.beside(".dropped.jsonl"), "dropped", ledger))
+        files.append(_file(wish.beside(".dropped.jsonl"), "dropped", ledger, ledger_partial))
         buckets = ask.bucket_rows(connection, run.bucket_set)
         found = manifest(Asked(run, gate, wish.told(), near_tie, buckets), tally, measured, files)
         if wish.card:
@@ -229,8 +230,8 @@ def _headline(engine: Engine, run: Run, gate: str) -> str:
     return headline(report(engine, run.run_id, gate))
 
 
-def _file(path: Path, holds: str, rows: Rows) -> dict[str, Any]:
-    return {"file": path.name, "holds": holds, "rows": rows.count, "sha256": rows.sha256()}
+def _file(path: Path, holds: str, rows: Rows, partial: Path) -> dict[str, Any]:
+    return {"file": path.name, "holds": holds, "rows": rows.count, "sha256": sha256(partial)}
 
 
 def _put(partial: Path, text: str) -> None:
