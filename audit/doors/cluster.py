@@ -105,7 +105,7 @@ class Remote:
             raise Lost(f"a process of Ray's is lost: {reason}; the same command goes on") from error
 
     def tell(self, method: str, *args: Any) -> None:
-        """Call the method, and wait for nothing; before all that this process asks or tells it later."""
+        """Call the method, and wait for nothing. What is asked or told later may come before it."""
         self._actor.call.remote(method, args)
 
     def end(self) -> None:

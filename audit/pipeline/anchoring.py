@@ -15,6 +15,7 @@ from audit.words import clock
 from audit.words.errors import BadRequest
 from audit.words.names import UNJUDGED
 from audit.words.records import JUDGED, Pair, Run, Session
+from audit.words.review import CANNOT_TELL
 from audit.words.text import as_json
 
 
@@ -57,7 +58,8 @@ def anchor(engine: Engine, wanted: str | None, name: str | None = None) -> Ancho
 
 def _compared(connection: Connection, run: Run) -> list[Pair]:
     """Each pair that people compared, once, whatever the gates that they were shown under."""
-    compared = {pair_id for pair_id, _, _ in ask_anchors.preferences(connection, run.run_id)}
+    said = ask_anchors.preferences(connection, run.run_id)
+    compared = {pair_id for pair_id, _, value in said if value != CANNOT_TELL}
     found: dict[tuple[str | None, str | None], Pair] = {}
     for batch in ask.pairs(connection, run.run_id):
         for pair in batch:

@@ -84,8 +84,9 @@ class SharedBudget:
 
     async def refuse_call(self, role: str) -> None:
         if self._limits is not None:
-            self.reached = await self._limits.ask("refuse_call", role) or self.reached
-            if self.reached is not None:
+            reached = await self._limits.ask("refuse_call", role)
+            if reached is not None:  # for this role: another may have something left
+                self.reached = reached
                 raise UsedUp
 
     async def spend(self, role: str, spent: Spent) -> None:

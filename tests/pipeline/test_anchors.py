@@ -37,13 +37,14 @@ def test_anchors_when_a_live_run_was_reviewed_then_another_judge_answers_to_them
     lines = [json.loads(line) for line in (tmp_path / "look.jsonl").read_text(encoding="utf-8").splitlines()]
     for number, line in enumerate(lines):
         line |= {"preference": ("first", "second", "tie")[number % 3], "annotator": "ann"}
+    lines[0]["preference"] = "cannot tell"  # no word on which is better, and so nothing to hold a judge to
     (tmp_path / "said.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n", encoding="utf-8")
     did("review", "import", tmp_path / "said.jsonl")
     before = asked(database_url, "select * from audit_pairs order by pair_id")
 
     made = json.loads(did("--json", "review", "anchors").stdout)
 
-    assert (made["of_run_id"], made["is_new"], made["pairs"]) == (live, True, len(lines))
+    assert (made["of_run_id"], made["is_new"], made["pairs"]) == (live, True, len(lines) - 1)
     run_id = made["run_id"]
     copied = asked(database_url, f"select {KEPT} from sessions where run_id = '{run_id}' order by 1, 3, 4")
     assert len(copied) == made["sessions"]
@@ -61,9 +62,9 @@ def test_anchors_when_a_live_run_was_reviewed_then_another_judge_answers_to_them
     did("judge", "--run", run_id, "-c", tmp_path / "other.yaml")
 
     found = json.loads(did("--json", "review", "calibrate").stdout)
-    assert found["anchors"] == found["common"] == len(lines)
+    assert found["anchors"] == found["common"] == len(lines) - 1
     told = {(one["run_id"], one["gate"]): one["anchors"] for one in found["judges"]}
-    assert told == {(live, "judge"): len(lines), (run_id, "other"): len(lines)}
+    assert told == dict.fromkeys([(live, "judge"), (run_id, "other")], len(lines) - 1)
     # A pair is in the bucket that it had, whatever agents the sample holds.
     buckets = "select task_id, agent_a, agent_b, trial, gap_bucket from audit_pairs where run_id = "
     assert set(asked(database_url, f"{buckets}'{run_id}'")) <= set(asked(database_url, f"{buckets}'{live}'"))

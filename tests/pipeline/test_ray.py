@@ -1,6 +1,7 @@
 """Runs on a real Ray cluster of two processes: the rows of the local engine, whatever is killed meanwhile."""
 
 import asyncio
+import inspect
 import json
 import os
 import re
@@ -24,8 +25,10 @@ from server import ChatServer, Say
 from audit.doors.cluster import Cluster
 from audit.doors.config import load_config
 from audit.offline.serve import serve
-from audit.pipeline.ray_limits import Limits, held_limits
+from audit.pipeline.budget import UsedUp
+from audit.pipeline.ray_limits import Limits, SharedBudget, held_limits
 from audit.pipeline.workplace import endpoint_of
+from audit.verbs.spending import Spent
 
 pytest.importorskip("ray", reason="needs the extra ray")
 
@@ -443,6 +446,32 @@ def test_limits_when_a_worker_is_lost_then_no_slot_stays_with_it(small: Callable
         assert not last.done()
         limits.leave(other, endpoint.name)
         await asyncio.wait_for(last, 5)
+
+    asyncio.run(scene())
+
+
+def test_limits_when_one_role_has_used_its_budget_then_another_may_still_call(
+    small: Callable[..., Path],
+) -> None:
+    config = load_config(small(budget={"roles": {"agent": {"max_tokens": 100}}}))[0]
+    limits = Limits(config, {}, 8)
+
+    class Here:
+        """The limits in this process."""
+
+        async def ask(self, method: str, *args: Any) -> Any:
+            found = getattr(limits, method)(*args)
+            return await found if inspect.isawaitable(found) else found
+
+    async def scene() -> None:
+        shared = SharedBudget(Here())  # type: ignore[arg-type]
+        await shared.refuse_call("agent")
+        await shared.spend("agent", Spent(100))
+        for _ in range(2):
+            with pytest.raises(UsedUp):
+                await shared.refuse_call("agent")
+            await shared.refuse_call("simulated_user")
+        assert shared.reached == ("agent", "tokens")
 
     asyncio.run(scene())
 
