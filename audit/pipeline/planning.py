@@ -55,7 +55,7 @@ def begin(connection: Connection, config: Config, tasks: list[Task], wish: Wish)
     if wish.name is not None:
         fresh = fresh._replace(name=wish.name)
     if wish.resume is not None:
-        return _resumed(ask.run_named(connection, wish.resume), fresh), False
+        return _resumed(ask.run_named(connection, wish.resume), fresh, wish.may_begin), False
     newest = waiting.newest_run(connection, fresh.config_hash, fresh.prompt_set_hash, wish.name)
     may_be_complete = wish.retry_errors or not wish.may_begin
     if newest is not None and not wish.new and (newest[1] != "complete" or may_be_complete):
@@ -74,7 +74,7 @@ def begin(connection: Connection, config: Config, tasks: list[Task], wish: Wish)
     return fresh, True
 
 
-def _resumed(run: Run, fresh: Run) -> Run:
+def _resumed(run: Run, fresh: Run, may_begin: bool) -> Run:
     if run.kind != "live":
         raise BadRequest(
             f"run {run.run_id} was imported: `reward-audit judge --run {run.run_id}` judges its sessions"
@@ -82,7 +82,13 @@ def _resumed(run: Run, fresh: Run) -> Run:
     if run.config_hash != fresh.config_hash:
         raise BadRequest(
             f"run {run.run_id} was made from another config ({_differing(run, fresh)}): give that one with "
-            "--config, or start a run of this one with --new"
+            "--config, or "
+            + (
+                "start a run of this one with --new"
+                if may_begin
+                else f"copy what people labelled by `reward-audit review anchors {run.run_id}`, which any "
+                "judge may judge"
+            )
         )
     if run.prompt_set_hash != fresh.prompt_set_hash:
         raise BadRequest(

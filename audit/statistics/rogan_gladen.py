@@ -63,8 +63,10 @@ def rogan_gladen_of(given: Sample) -> dict[str, Any]:
 
     Our own interval is Fieller's (1954, J. R. Stat. Soc. B 16:175-185) for the ratio of p + q0 - 1 to q0 + q1
     - 1: every theta for which their difference, p + q0 - 1 - theta (q0 + q1 - 1), is within z standard errors
-    of 0. These are of the sampled rows themselves (`labelled.covariance`, `labelled.of_tasks`), with the
-    paper's one success and one failure more in each class. tests/benchmarks/corrected.py has its coverage.
+    of 0. These are of the sampled rows themselves (`labelled.covariance`, `labelled.of_tasks`), with one
+    right and one wrong label more, each as heavy as the heaviest, shared out to the classes as their labels
+    are: where of n labels none was wrong, up to 3/n may be (Hanley & Lippman-Hand 1983, JAMA 249:1743-1745).
+    The paper's pair for each class is too much for two. tests/benchmarks/corrected.py has the coverage.
     Raises ValueError as `rogan_gladen` does, and for a class without labels.
     """
     import numpy as np
@@ -80,8 +82,9 @@ def rogan_gladen_of(given: Sample) -> dict[str, Any]:
     no, yes = classes
     flagged, rows = float(given.flagged.sum()), float(given.rows.sum())
     paper = rogan_gladen(flagged, rows, *no.counts(), *yes.counts())
-    q0, of0, alone0 = no.more()
-    q1, of1, alone1 = yes.more()
+    heaviest, everything = float(w.max()), no.whole + yes.whole
+    q0, of0, alone0 = no.more(heaviest, no.whole / everything)
+    q1, of1, alone1 = yes.more(heaviest, yes.whole / everything)
     specific, sensitive = (1 - y) * (1 - f - q0) / of0, y * (f - q1) / of1
     influence = np.column_stack([specific, specific + sensitive])
     of_share = np.array([1.0, 0.0])
@@ -113,11 +116,13 @@ class _Class:
         """Right ones, and all, in labels."""
         return self.right / self.typical, self.whole / self.typical
 
-    def more(self) -> tuple[float, float, float]:
-        """With one right and one wrong more: their share, the weight of all, what those two alone vary."""
-        whole = self.whole + 2 * self.typical
-        q = (self.right + self.typical) / whole
-        return q, whole, (self.typical / whole) ** 2 * ((1 - q) ** 2 + q**2)
+    def more(self, weight: float, part: float) -> tuple[float, float, float]:
+        """With `part` of one right and one wrong label of that weight more: the share that is right, the
+        weight of all, and what those two alone vary.
+        """
+        whole = self.whole + 2 * part * weight
+        q = (self.right + part * weight) / whole
+        return q, whole, part * (weight / whole) ** 2 * ((1 - q) ** 2 + q**2)
 
 
 def fieller(above: float, below: float, spread: "Array") -> tuple[float, float]:

@@ -59,6 +59,9 @@ def test_anchors_when_a_live_run_was_reviewed_then_another_judge_answers_to_them
     judge = next(profile for profile in listed["profiles"] if profile["role"] == "llm_judge")
     other = {"profiles": [judge | {"name": "other", "model": "judge-100"}], "judges": "other"}
     (tmp_path / "other.yaml").write_text(yaml.safe_dump(other), encoding="utf-8")
+    refused = here("judge", "--run", live, "-c", tmp_path / "other.yaml", db=database_url)
+    assert refused.code == 1
+    assert f"`reward-audit review anchors {live}`" in refused.stderr
     did("judge", "--run", run_id, "-c", tmp_path / "other.yaml")
 
     found = json.loads(did("--json", "review", "calibrate").stdout)
