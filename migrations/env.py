@@ -35,6 +35,9 @@ def create_views(connection: Connection, others: list[str]) -> None:
 
     An older revision lacks tables; the views of those are not made.
     """
+    if connection.dialect.name == "postgresql":
+        # SQLite's name for the order of bytes, so that a view sorts texts alike on both.
+        connection.execute(text('create collation if not exists "binary" from pg_catalog."C"'))
     there = set(inspect(connection).get_table_names())
     missing = set(metadata.tables) - there
     for name, body in view_texts().items():

@@ -1,5 +1,6 @@
 -- One row per run, gate and two agents that met: whom the judge picks over all tasks, and whom the rewards do.
--- agent_a comes before agent_b, whichever side each stood on. Means are over pairs of which both rewards are known.
+-- agent_a comes before agent_b by its bytes, whichever side each stood on. Means are over pairs of which both
+-- rewards are known.
 -- pick: sign of wins_a - wins_b, NULL without a verdict. misselected: the pick has the lower mean reward.
 -- misselected is NULL without a pick and where the means are equal (to 1e-9). A tied pick is no error.
 with
@@ -8,14 +9,14 @@ sides as (
         run_id,
         gate,
         task_id,
-        case when agent_a < agent_b then agent_a else agent_b end as agent_a,
-        case when agent_a < agent_b then agent_b else agent_a end as agent_b,
-        case when agent_a < agent_b then reward_a else reward_b end as reward_a,
-        case when agent_a < agent_b then reward_b else reward_a end as reward_b,
+        case when agent_a collate "binary" < agent_b then agent_a else agent_b end as agent_a,
+        case when agent_a collate "binary" < agent_b then agent_b else agent_a end as agent_b,
+        case when agent_a collate "binary" < agent_b then reward_a else reward_b end as reward_a,
+        case when agent_a collate "binary" < agent_b then reward_b else reward_a end as reward_b,
         case
             when judge_pref = 'tie' then 'tie'
-            when judge_pref = 'A' then case when agent_a < agent_b then 'A' else 'B' end
-            when judge_pref = 'B' then case when agent_a < agent_b then 'B' else 'A' end
+            when judge_pref = 'A' then case when agent_a collate "binary" < agent_b then 'A' else 'B' end
+            when judge_pref = 'B' then case when agent_a collate "binary" < agent_b then 'B' else 'A' end
         end as preference
     from audit_pairs
     where agent_a <> agent_b

@@ -113,8 +113,7 @@ def _seconds(name: str, connection: Connection) -> float:
 
 
 def _rows(name: str, connection: Connection) -> Iterator[dict[str, Any]]:
-    collate = ' collate "C"' if connection.dialect.name == "postgresql" else ""
-    order = ", ".join(f"{key}{collate}" for key in LARGE.get(name, ()))
+    order = ", ".join(f'{key} collate "binary"' for key in LARGE.get(name, ()))
     found = connection.execute(
         text(f"select * from {name}" + (f" order by {order}" if order else "")),
         execution_options={"yield_per": 5000},
