@@ -74,6 +74,16 @@ def open_database(url: str, *, create: bool) -> Engine:
     return engine
 
 
+@contextmanager
+def opened(url: str, *, create: bool = False) -> Iterator[Engine]:
+    """`open_database`, let go of at the end."""
+    engine = open_database(url, create=create)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+
+
 def is_frozen(file: str) -> bool:
     """Is this SQLite file one that nobody can change: read-only with its folder, or on a read-only volume?
 

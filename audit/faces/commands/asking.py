@@ -31,19 +31,16 @@ def sql_command(ctx: click.Context, statement: str, as_csv: bool, seconds: float
     Example:
       reward-audit sql "select gap_bucket, misselected, decidable from misselection_by_gap"
     """
-    from audit.doors.db import open_database
+    from audit.doors.db import opened
     from audit.doors.query import ask_sql
 
     settings = settings_of(ctx)
     if as_csv and settings.as_json:
         raise click.UsageError("--csv or --json, not both")
     is_table = not as_csv and not settings.as_json
-    engine = open_database(settings.db, create=False)
-    try:
+    with opened(settings.db) as engine:
         most = limit if limit is not None or not is_table else 1001
         found = ask_sql(engine, statement, seconds=seconds, most=most)
-    finally:
-        engine.dispose()
     if is_table and limit is None and len(found.rows) > 1000:
         click.echo("only the first 1,000 rows are shown: --limit, --csv or --json give more", err=True)
         found = found._replace(rows=found.rows[:1000])
@@ -80,19 +77,16 @@ def views_command(ctx: click.Context, view: str | None, run: str | None, as_csv:
 
 def _rows_of(db: str, view: str, run: str | None) -> "Answer":
     from audit.doors import ask
-    from audit.doors.db import open_database, reading
+    from audit.doors.db import opened, reading
     from audit.doors.query import ask_sql
 
-    engine = open_database(db, create=False)
-    try:
+    with opened(db) as engine:
         where = ""
         if run is not None:
             with reading(engine) as connection:
                 # A run id is one that the database gave, never the user's own text.
                 where = f" where run_id = '{ask.run_named(connection, run).run_id}'"
         return ask_sql(engine, f"select * from {view}{where}")  # noqa: S608 - names of our own
-    finally:
-        engine.dispose()
 
 
 def _grain(text: str) -> str:

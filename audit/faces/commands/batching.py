@@ -45,18 +45,15 @@ def export(ctx: click.Context, path: Path, run: str, retry_errors: bool) -> None
     answer comes in a next export: a reply that could not be read, the later judges of a panel that asks them
     where it is contested.
     """
-    from audit.doors.db import open_database
+    from audit.doors.db import opened
     from audit.faces.output import print_json
     from audit.pipeline.batch_by_hand import export_requests
 
     settings = settings_of(ctx)
     check_output(ctx, path, (".jsonl",))
     config = _config(settings)
-    engine = open_database(settings.db, create=False)
-    try:
+    with opened(settings.db) as engine:
         found = export_requests(engine, run, path, config, settings.environ, retry_errors=retry_errors)
-    finally:
-        engine.dispose()
     if settings.as_json:
         files = [
             {"file": str(file), "profile": profile, "lines": count} for file, profile, count in found.files
@@ -86,17 +83,14 @@ def ingest(ctx: click.Context, paths: tuple[Path, ...], run: str | None) -> None
     then nothing is taken. A line that has its answer already is passed over, so the same file twice changes
     nothing. Ends with 4 where more calls failed for good than max_error_rate allows.
     """
-    from audit.doors.db import open_database
+    from audit.doors.db import opened
     from audit.faces.output import print_json
     from audit.pipeline.batch_by_hand import ingest_results
 
     settings = settings_of(ctx)
     config = _config(settings)
-    engine = open_database(settings.db, create=False)
-    try:
+    with opened(settings.db) as engine:
         found = ingest_results(engine, list(paths), run, config, settings.environ)
-    finally:
-        engine.dispose()
     told = [
         {
             "run_id": one.run.run_id,
@@ -130,16 +124,13 @@ def ingest(ctx: click.Context, paths: tuple[Path, ...], run: str | None) -> None
 @click.pass_context
 def status(ctx: click.Context, run: str) -> None:
     """List the batches of a run, with where each stands."""
-    from audit.doors.db import open_database
+    from audit.doors.db import opened
     from audit.faces.output import print_json, print_rows
     from audit.pipeline.batch_by_hand import batches_of
 
     settings = settings_of(ctx)
-    engine = open_database(settings.db, create=False)
-    try:
+    with opened(settings.db) as engine:
         found, batches = batches_of(engine, run)
-    finally:
-        engine.dispose()
     if settings.as_json:
         print_json([batch._asdict() for batch in batches])
         return
@@ -161,16 +152,13 @@ def drop(ctx: click.Context, run: str) -> None:
     They may then be asked again, live or in a batch, and answers that still come are passed over. It does not
     cancel anything at the provider, who may be paid for it.
     """
-    from audit.doors.db import open_database
+    from audit.doors.db import opened
     from audit.faces.output import print_json
     from audit.pipeline.batch_by_hand import drop_lines
 
     settings = settings_of(ctx)
-    engine = open_database(settings.db, create=False)
-    try:
+    with opened(settings.db) as engine:
         found, count = drop_lines(engine, run)
-    finally:
-        engine.dispose()
     if settings.as_json:
         print_json({"run_id": found.run_id, "dropped": count})
     else:

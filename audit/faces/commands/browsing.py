@@ -30,18 +30,15 @@ def browse_command(ctx: click.Context, port: int, no_open: bool) -> None:
     """
     from pathlib import Path
 
-    from audit.doors.db import columns_of, open_database, show_url
+    from audit.doors.db import columns_of, opened, show_url
     from audit.faces.browse import browse_app
     from audit.faces.local_web import HOST, listen, serve
     from audit.faces.output import print_json, visible
 
     settings = settings_of(ctx)
-    engine = open_database(settings.db, create=False)
-    try:
+    with opened(settings.db) as engine:
         _refuse_other_databases(engine)
         app = browse_app(Path(str(engine.url.database)), columns_of(engine))
-    finally:
-        engine.dispose()
     listening = listen(port)
     url = f"http://{HOST}:{listening.getsockname()[1]}/audit"
 

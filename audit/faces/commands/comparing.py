@@ -47,20 +47,17 @@ def compare_command(
         raise click.UsageError("name two runs or give --last N, not both")
     if plot is not None:
         _check_plot(ctx, plot)
-    from audit.doors.db import open_database
+    from audit.doors.db import opened
     from audit.faces.compare_text import print_compared, print_trend
     from audit.faces.output import print_json
     from audit.pipeline.comparing import compare, trend
     from audit.pipeline.outputs import refuse_imported
 
     settings = settings_of(ctx)
-    engine = open_database(settings.db, create=False)
-    try:
+    with opened(settings.db) as engine:
         if plot is not None:
             refuse_imported(engine, plot)
         found = compare(engine, runs, gate) if last is None else trend(engine, last, name, gate)
-    finally:
-        engine.dispose()
     if settings.as_json:
         print_json(found)
     elif last is None:
@@ -107,17 +104,14 @@ def gate_command(ctx: click.Context, run: str, gate: str | None) -> None:
         position.consistent: {min: 0.7}
         drift: {max: 0.03, by: lower, on_unknown: pass}
     """
-    from audit.doors.db import open_database
+    from audit.doors.db import opened
     from audit.faces.gate_text import print_held
     from audit.faces.output import print_json
     from audit.pipeline.holding import hold
 
     settings = settings_of(ctx)
-    engine = open_database(settings.db, create=False)
-    try:
+    with opened(settings.db) as engine:
         found = hold(engine, run, settings.config, gate)
-    finally:
-        engine.dispose()
     if settings.as_json:
         print_json(found)
     else:
@@ -163,17 +157,14 @@ def plan_command(ctx: click.Context, run: str, within: float, change: float, gat
       reward-audit plan --within .05
       reward-audit plan RUN --change .03 --json
     """
-    from audit.doors.db import open_database
+    from audit.doors.db import opened
     from audit.faces.output import print_json
     from audit.faces.plan_text import print_plan
     from audit.pipeline.sizing import plan
 
     settings = settings_of(ctx)
-    engine = open_database(settings.db, create=False)
-    try:
+    with opened(settings.db) as engine:
         found = plan(engine, run, within, change, gate)
-    finally:
-        engine.dispose()
     if settings.as_json:
         print_json(found)
     else:

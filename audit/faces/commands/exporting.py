@@ -99,7 +99,7 @@ def export_command(
       reward-audit export logs -o calls.jsonl --run RUN
       reward-audit export parquet columns/
     """
-    from audit.doors.db import open_database
+    from audit.doors.db import opened
     from audit.pipeline.outputs import refuse_imported
 
     settings = settings_of(ctx)
@@ -107,8 +107,7 @@ def export_command(
     path = _target(what, folder, path)
     if what in _ENDINGS:
         check_output(ctx, path, _ENDINGS[what])
-    engine = open_database(settings.db, create=False)
-    try:
+    with opened(settings.db) as engine:
         if what == "parquet":
             _export_parquet(engine, settings, path, run)
             return
@@ -117,8 +116,6 @@ def export_command(
             _export_dpo(engine, settings, path, run or "latest", asked)
         else:
             _export_rows(engine, settings, what, path, run or "latest")
-    finally:
-        engine.dispose()
 
 
 def _export_rows(engine: "Engine", settings: Settings, what: str, path: Path, run: str) -> None:

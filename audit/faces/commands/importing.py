@@ -94,11 +94,10 @@ def import_command(ctx: click.Context, /, format_name: str, files: tuple[Path, .
     """
     buckets = chosen_buckets(options.pop("buckets"), options.pop("near"))
     _refuse_stray_options(format_name, files, options)
-    from audit.doors.db import open_database
+    from audit.doors.db import opened
 
     settings = settings_of(ctx)
-    engine = open_database(settings.db, create=True)
-    try:
+    with opened(settings.db, create=True) as engine:
         if format_name == "rewards":
             _rewards(engine, files[0], options, buckets, settings.as_json)
         elif format_name == "pandalm" or format_name in SESSIONS:
@@ -106,8 +105,6 @@ def import_command(ctx: click.Context, /, format_name: str, files: tuple[Path, .
         else:
             for file in files:
                 _file(engine, format_name, (file,), options, buckets, settings.as_json)
-    finally:
-        engine.dispose()
 
 
 def _refuse_stray_options(format_name: str, files: tuple[Path, ...], options: dict[str, Any]) -> None:

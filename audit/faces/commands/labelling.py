@@ -29,7 +29,7 @@ def serve(ctx: click.Context, run: str, port: int, annotator: str | None, no_ope
     a further row, none is deleted. The address holds a token: whoever has it may answer as NAME. Ctrl-C ends
     it, the next time goes on where this one ended. Needs the extra `review`.
     """
-    from audit.doors.db import open_database
+    from audit.doors.db import opened
     from audit.faces.local_web import HOST, listen, require
     from audit.faces.local_web import serve as serve_page
     from audit.faces.output import print_json, visible
@@ -42,8 +42,7 @@ def serve(ctx: click.Context, run: str, port: int, annotator: str | None, no_ope
 
     settings = settings_of(ctx)
     name = _named(annotator)
-    engine = open_database(settings.db, create=False)
-    try:
+    with opened(settings.db) as engine:
         sitting = labelling(engine, run, name)
         listening = listen(port)
         token, taken = new_token(), listening.getsockname()[1]
@@ -59,8 +58,6 @@ def serve(ctx: click.Context, run: str, port: int, annotator: str | None, no_ope
         if not settings.as_json:
             standing = sitting.standing(1)
             click.echo(f"{standing.done:,} of {standing.total:,} items are done; every answer is stored")
-    finally:
-        engine.dispose()
 
 
 def _named(annotator: str | None) -> str:

@@ -11,16 +11,12 @@ from audit.faces.cli import settings_of, shared_options
 def runs_command(ctx: click.Context) -> None:
     """List the runs, newest first."""
     from audit.doors import ask
-    from audit.doors.db import open_database, reading
+    from audit.doors.db import opened, reading
     from audit.faces.output import print_json, print_rows
 
     settings = settings_of(ctx)
-    engine = open_database(settings.db, create=False)
-    try:
-        with reading(engine) as connection:
-            found = ask.runs(connection)
-    finally:
-        engine.dispose()
+    with opened(settings.db) as engine, reading(engine) as connection:
+        found = ask.runs(connection)
     if settings.as_json:
         print_json(found)
         return
@@ -35,16 +31,12 @@ def runs_command(ctx: click.Context) -> None:
 def prompts_command(ctx: click.Context, hash_: str | None) -> None:
     """List the prompts that were sent, or show the one whose hash begins with HASH."""
     from audit.doors import ask
-    from audit.doors.db import open_database, reading
+    from audit.doors.db import opened, reading
     from audit.faces.output import print_json, print_rows, visible
 
     settings = settings_of(ctx)
-    engine = open_database(settings.db, create=False)
-    try:
-        with reading(engine) as connection:
-            found = ask.prompts(connection) if hash_ is None else ask.prompt_text(connection, hash_)
-    finally:
-        engine.dispose()
+    with opened(settings.db) as engine, reading(engine) as connection:
+        found = ask.prompts(connection) if hash_ is None else ask.prompt_text(connection, hash_)
     if settings.as_json:
         print_json(found)
     elif isinstance(found, dict):
@@ -66,17 +58,13 @@ def show_command(ctx: click.Context, id_: str) -> None:
     `latest`, a pair_id, a session_id, a number (the log_id of a call), or a pair's id in its own file.
     """
     from audit.doors import ask
-    from audit.doors.db import open_database, reading
+    from audit.doors.db import opened, reading
     from audit.faces.output import print_json
     from audit.faces.show_text import print_found
 
     settings = settings_of(ctx)
-    engine = open_database(settings.db, create=False)
-    try:
-        with reading(engine) as connection:
-            found = ask.by_id(connection, id_)
-    finally:
-        engine.dispose()
+    with opened(settings.db) as engine, reading(engine) as connection:
+        found = ask.by_id(connection, id_)
     if settings.as_json:
         print_json(found)
     else:

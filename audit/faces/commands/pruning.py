@@ -28,27 +28,24 @@ def prune_command(ctx: click.Context, keep_runs: int, name: str | None, folder: 
     Example:
       reward-audit prune --keep-runs 30 -o archive
     """
-    from audit.doors.db import open_database
+    from audit.doors.db import opened
     from audit.faces.output import print_json, visible
     from audit.pipeline.pruning import Old, old_runs, prune
 
     settings = settings_of(ctx)
-    engine = open_database(settings.db, create=False)
 
     def tell(run: Old) -> None:
         if not settings.as_json:
             done = "would go" if dry_run else f"is deleted; its {run.calls:,} calls are in {run.file}"
             click.echo(visible(f"run {run.run_id} ({run.name}) {done}"))
 
-    try:
+    with opened(settings.db) as engine:
         runs = old_runs(engine, keep_runs, folder, name)
         if dry_run:
             for run in runs:
                 tell(run)
         else:
             prune(engine, runs, tell)
-    finally:
-        engine.dispose()
     if settings.as_json:
         told = [run._asdict() | {"file": str(run.file)} for run in runs]
         print_json({"runs": told, "is_dry_run": dry_run})

@@ -31,7 +31,7 @@ def report_command(ctx: click.Context, run: str, gate: str | None, html: Path | 
     The page of --html needs no other file and no network, and appears whole or not at all. It holds what
     was said in the 20 worst pairs.
     """
-    from audit.doors.db import open_database
+    from audit.doors.db import opened
     from audit.faces.output import print_json
     from audit.faces.report_text import print_report
     from audit.pipeline.reporting import report
@@ -42,11 +42,8 @@ def report_command(ctx: click.Context, run: str, gate: str | None, html: Path | 
 
         check_output(ctx, html, (".html", ".htm"))
         require_matplotlib()
-    engine = open_database(settings.db, create=False)
-    try:
+    with opened(settings.db) as engine:
         found = report(engine, run, gate) if html is None else write_page(engine, run, gate, html)
-    finally:
-        engine.dispose()
     if settings.as_json:
         print_json(found)
     elif html is not None:

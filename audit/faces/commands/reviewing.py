@@ -90,16 +90,13 @@ def export(
       reward-audit review export -o tasks.json --n 40
       reward-audit review export -o look.csv --run RUN --gate GATE
     """
-    from audit.doors.db import open_database
+    from audit.doors.db import opened
     from audit.faces.review_text import tell_export
     from audit.pipeline.review_export import export_review
 
     settings = settings_of(ctx)
-    engine = open_database(settings.db, create=False)
-    try:
+    with opened(settings.db) as engine:
         found = export_review(engine, run, path, n, gate=gate, seed=seed, form=form, again=again)
-    finally:
-        engine.dispose()
     tell_export(found, n, as_json=settings.as_json)
 
 
@@ -117,18 +114,15 @@ def import_(ctx: click.Context, path: Path, annotator: str | None) -> None:
     twice adds nothing; a correction is a new row, and the newest counts. A column labelled_at (ISO 8601,
     with an offset) says when; without it, now.
     """
-    from audit.doors.db import open_database
+    from audit.doors.db import opened
     from audit.faces.output import print_json
     from audit.faces.review_text import tell_import, tell_status
     from audit.pipeline.review_import import import_review, review_status
 
     settings = settings_of(ctx)
-    engine = open_database(settings.db, create=False)
-    try:
+    with opened(settings.db) as engine:
         stored, runs = import_review(engine, path, annotator)
         found = [review_status(engine, run_id) for run_id in runs]
-    finally:
-        engine.dispose()
     if settings.as_json:
         print_json({"file": str(path), "stored": stored.stored, "known": stored.known, "runs": found})
         return
@@ -146,17 +140,14 @@ def status(ctx: click.Context, run: str) -> None:
 
     And where people contradict each other; -v shows all such places.
     """
-    from audit.doors.db import open_database
+    from audit.doors.db import opened
     from audit.faces.output import print_json
     from audit.faces.review_text import tell_status
     from audit.pipeline.review_import import review_status
 
     settings = settings_of(ctx)
-    engine = open_database(settings.db, create=False)
-    try:
+    with opened(settings.db) as engine:
         found = review_status(engine, run)
-    finally:
-        engine.dispose()
     if settings.as_json:
         print_json(found)
     else:
@@ -180,17 +171,14 @@ def calibrate(ctx: click.Context, runs: tuple[str, ...]) -> None:
     Example:
       reward-audit review calibrate RUN latest
     """
-    from audit.doors.db import open_database
+    from audit.doors.db import opened
     from audit.faces.output import print_json
     from audit.faces.review_text import tell_judges
     from audit.pipeline.calibrating import calibrate as measured
 
     settings = settings_of(ctx)
-    engine = open_database(settings.db, create=False)
-    try:
+    with opened(settings.db) as engine:
         found = measured(engine, runs)
-    finally:
-        engine.dispose()
     if settings.as_json:
         print_json(found)
     else:
@@ -215,16 +203,13 @@ def anchors(ctx: click.Context, run: str | None, name: str | None) -> None:
       reward-audit judge --run latest -c new-judge.yaml
       reward-audit review calibrate
     """
-    from audit.doors.db import open_database
+    from audit.doors.db import opened
     from audit.faces.output import counted, print_json
     from audit.pipeline.anchoring import anchor
 
     settings = settings_of(ctx)
-    engine = open_database(settings.db, create=False)
-    try:
+    with opened(settings.db) as engine:
         found = anchor(engine, run, name)
-    finally:
-        engine.dispose()
     if settings.as_json:
         print_json(found._asdict())
         return

@@ -147,18 +147,15 @@ def verify_command(ctx: click.Context, /, checks_path: Path | None, **options: A
 
 
 def _regrade(ctx: click.Context, wanted: str, path: Path) -> None:
-    from audit.doors.db import open_database
+    from audit.doors.db import opened
     from audit.faces.output import print_json
     from audit.faces.regrade_text import print_flips
     from audit.pipeline.regrade import flips, regrade
 
     settings = settings_of(ctx)
-    engine = open_database(settings.db, create=False)
-    try:
+    with opened(settings.db) as engine:
         found = regrade(engine, wanted, path)
         moved = flips(engine, found.run.run_id)
-    finally:
-        engine.dispose()
     counts = {"run_id": found.run.run_id, "sessions": found.sessions, "changed": found.changed}
     if settings.as_json:
         print_json(counts | moved)
@@ -180,7 +177,7 @@ def _stages(ctx: click.Context, stages: tuple[str, ...], options: dict[str, Any]
 
 def _run_stages(settings: Settings, stages: tuple[str, ...], options: dict[str, Any], told: Told) -> int:
     """Do the stages; the exit code."""
-    from audit.doors.db import open_database
+    from audit.doors.db import opened
     from audit.faces.following import Limits
     from audit.faces.progress import live_progress
     from audit.pipeline.live import refuse_keys
@@ -209,7 +206,6 @@ def _run_stages(settings: Settings, stages: tuple[str, ...], options: dict[str, 
         _dry_run(order, settings)
         return EXIT_OK
     _print_roles(config)
-    engine = open_database(settings.db, create=True)
 
     def announce(run: "Run", is_new: bool) -> None:
         click.echo(f"{'run' if is_new else 'going on with run'} {run.run_id} ({run.status})", err=True)
@@ -218,21 +214,20 @@ def _run_stages(settings: Settings, stages: tuple[str, ...], options: dict[str, 
 
     try:
         # What a user's own tool or check prints must not get among the report.
-        with live_progress() as tell, redirect_stdout(sys.stderr), _terminated_like_interrupted():
+        with opened(settings.db, create=True) as engine:
+            with live_progress() as tell, redirect_stdout(sys.stderr), _terminated_like_interrupted():
 
-            def tell_both(meter: "Meter") -> None:
-                tell(meter)
-                told.log.progress(meter)
+                def tell_both(meter: "Meter") -> None:
+                    tell(meter)
+                    told.log.progress(meter)
 
-            ran = run(engine, order, tell_both, announce)
-        limits = Limits(_path(settings), tuple(panel.gate for panel in config.judges))
-        return tell_outcome(engine, ran, settings.as_json, stages, told, limits)
+                ran = run(engine, order, tell_both, announce)
+            limits = Limits(_path(settings), tuple(panel.gate for panel in config.judges))
+            return tell_outcome(engine, ran, settings.as_json, stages, told, limits)
     except KeyboardInterrupt:
         click.echo("stopped: what was done is stored; the same command goes on from there", err=True)
         told.log.event("interrupted")
         return EXIT_INTERRUPTED
-    finally:
-        engine.dispose()
 
 
 def _ray(options: dict[str, Any]) -> "RayEngine | None":
@@ -313,19 +308,15 @@ def _print_roles(config: "Config") -> None:
 
 
 def _dry_run(order: "Order", settings: Settings) -> None:
-    from audit.doors.db import open_database, reading
+    from audit.doors.db import opened, reading
     from audit.faces.output import print_json
     from audit.pipeline.estimate import estimate, estimate_left
 
     if order.resume is None:
         found = estimate(order)
     else:
-        engine = open_database(settings.db, create=False)
-        try:
-            with reading(engine) as connection:
-                found = estimate_left(connection, order)
-        finally:
-            engine.dispose()
+        with opened(settings.db) as engine, reading(engine) as connection:
+            found = estimate_left(connection, order)
     if settings.as_json:
         print_json(found)
         return

@@ -24,15 +24,14 @@ def score_command(ctx: click.Context, /, run: str, **options: Any) -> None:
       reward-audit score latest --gap-source session --buckets '(0,1] (1,3] (3,8] (8,..)'
     """
     buckets = chosen_buckets(options["buckets"], options["near"])
-    from audit.doors.db import open_database
+    from audit.doors.db import opened
     from audit.faces.output import print_json, say, shown, visible
     from audit.pipeline.report_words import scale_warnings
     from audit.pipeline.reporting import headline, report
     from audit.pipeline.scoring import score_run
 
     settings = settings_of(ctx)
-    engine = open_database(settings.db, create=False)
-    try:
+    with opened(settings.db) as engine:
         scored, changed = score_run(
             engine,
             run,
@@ -57,5 +56,3 @@ def score_command(ctx: click.Context, /, run: str, **options: Any) -> None:
         say(shown(headline(found)))
         for warning in scale_warnings(found):
             click.echo(f"warning: {visible(warning)}", err=True)
-    finally:
-        engine.dispose()
