@@ -217,6 +217,8 @@ def test_pandalm_when_it_is_imported_then_it_gives_the_derived_figures(engine: E
         run = connection.execute(text("select swap_rule, gap_source from audit_runs")).one()
     assert (made.pairs, tuple(run)) == (999, ("first_order", "session"))
     assert {(row["success_a"], row["success_b"], row["pref_ba"]) for row in rows} == {(None, None, None)}
+    # 170 instructions with their inputs, each asked of several agents.
+    assert len({row["task_id"] for row in rows}) == 170
     assert sum(row["pref_ab"] is None for row in rows) == figures["unparsed"]["count"]
     decidable = [row for row in rows if row["outcome"] not in ("unverified", "reward_tie")]
     assert bucket_figures(decidable, buckets.buckets) == [

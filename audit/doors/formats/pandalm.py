@@ -1,7 +1,8 @@
 """PandaLM: a test set with three annotators a pair, and a judge's file that joins it on `idx`; one order.
 
 The reward of a side is the share of the annotators who chose it, so a 2-1 vote is a gap of 1/3. Success stays
-unknown: the labels are preferences. Source: PandaLM, arXiv:2306.05087, `testset-v1.json` of its repository.
+unknown: the labels are preferences. An instruction with its input is a task. Source: PandaLM,
+arXiv:2306.05087, `testset-v1.json` of its repository.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from audit.doors.files import json_array, stem
-from audit.doors.formats.fields import Row
+from audit.doors.formats.fields import Row, Tasks
 from audit.words.errors import BadFile
 from audit.words.names import Choice
 from audit.words.records import ImportedPair, RawAnswer
@@ -27,10 +28,11 @@ def read(paths: Sequence[Path]) -> Iterator[ImportedPair]:
     loaded.sort(key=lambda item: not (item[1] and "annotator1" in item[1][0]))
     (set_path, test_set), (judge_path, judged) = loaded
     pairs, results = _by_id(set_path, test_set), _by_id(judge_path, judged)
+    tasks = Tasks()
     for pair_id, row in pairs.items():
         if pair_id not in results:
             raise row.wrong("idx", f"{pair_id} is not in {judge_path}")
-        yield _pair(row, pair_id, results[pair_id], stem(judge_path))
+        yield _pair(row, pair_id, results[pair_id], stem(judge_path), tasks)
     for pair_id, row in results.items():
         if pair_id not in pairs:
             raise row.wrong("idx", f"{pair_id} is not in {set_path}")
@@ -47,19 +49,21 @@ def _by_id(path: Path, items: list[dict[str, Any]]) -> dict[str, Row]:
     return rows
 
 
-def _pair(row: Row, pair_id: str, result: Row, gate: str) -> ImportedPair:
+def _pair(row: Row, pair_id: str, result: Row, gate: str, tasks: Tasks) -> ImportedPair:
     votes = [_vote(row, annotator) for annotator in _ANNOTATORS]
     agents = row.needed_text("cmp_key").split("_")
     if len(agents) != 2 or not all(agents):
         raise row.wrong("cmp_key", f"expected two names joined by _, found {row.text('cmp_key')!r}")
     prompt = "\n".join(filter(None, (row.needed_string("instruction"), row.string("input"))))
+    task_id, trial = tasks.place(prompt, pair_id)
     return ImportedPair(
         place=row.place,
         source_pair_id=pair_id,
         gate=gate,
-        task_id=pair_id,
+        task_id=task_id,
         answers=(_answer(result),),
         category=row.text("motivation_app"),
+        trial=trial,
         agent_a=agents[0],
         agent_b=agents[1],
         reward_a=votes.count(1) / len(votes),
