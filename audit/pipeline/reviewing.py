@@ -107,6 +107,8 @@ def said_by(
         for label in ask_review.newest_labels(connection, run_id)
         if label.annotator == annotator
     }
+    # In the order in which they count: two may have been stored in one millisecond.
+    place = {label: number for number, label in enumerate(labels.values())}
     sessions = ask_review.sessions_of(connection, [item.review_id for item in items])
     found: dict[str, Said] = {}
     for item in items:
@@ -115,7 +117,7 @@ def said_by(
         if preferred is None and not any(dones):
             continue
         first, second = reversed(dones) if item.shown_first == "B" else dones
-        noted = sorted((label for label in dones if label), key=lambda label: label.created_at, reverse=True)
+        noted = sorted(filter(None, dones), key=place.__getitem__, reverse=True)
         found[item.review_id] = Said(
             item.review_id,
             annotator,

@@ -158,8 +158,10 @@ def test_note_when_it_is_emptied_then_it_is_gone_and_every_word_stands(engine: E
 
 @pytest.mark.parametrize("order", [("first_done", "second_done"), ("second_done", "first_done")])
 def test_note_when_replaced_before_a_side_is_preferred_then_the_newest_is_shown(
-    engine: Engine, order: tuple[Question, Question]
+    engine: Engine, order: tuple[Question, Question], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    at = clock.now()
+    monkeypatch.setattr(clock, "now", lambda: at)  # all in one millisecond
     sitting = labelling(engine, "latest", "ann")
     for number in range(1, len(HOSTILE) + 1):  # some are shown A first, some B
         for question in order:
