@@ -16,8 +16,9 @@ from starlette.staticfiles import StaticFiles
 from audit.faces.legible import legible
 from audit.faces.local_token import with_token
 from audit.faces.local_web import guarded
-from audit.pipeline.labelling import QUESTIONS, Labelling, Standing
+from audit.pipeline.labelling import Labelling, Standing
 from audit.words.errors import AuditError
+from audit.words.review import QUESTIONS
 
 _FILES = Path(__file__).resolve().parent / "review_files"
 _POLICY = (

@@ -56,7 +56,7 @@ def tell_import(path: Path, stored: "Stored") -> None:
             "preference, first_done, second_done and note are empty in all its rows"
         )
     else:
-        click.echo(f"stored {counted(stored.stored, 'label')} of {file}; {stored.known:,} were known already")
+        click.echo(f"stored {counted(stored.stored, 'label')} of {file}; {stored.known:,} said nothing new")
 
 
 def tell_status(status: Mapping[str, Any], *, verbose: bool) -> None:
@@ -64,16 +64,17 @@ def tell_status(status: Mapping[str, Any], *, verbose: bool) -> None:
     conflicts = status["conflicts"]
     click.echo(
         f"run {status['run_id']}: {counted(status['exported'], 'item')} exported, "
-        f"{status['labelled']:,} labelled, {counted(len(conflicts), 'conflict')}"
+        f"{status['labelled']:,} labelled, {status['done']:,} of them wholly, "
+        f"{counted(len(conflicts), 'conflict')}"
     )
     if not status["exported"] and status["newest_exported"]:
         click.echo(f"the newest run with items is {status['newest_exported']}: name it")
     if status["by_reason"]:
-        names = ("reason", "exported", "labelled")
-        print_rows(names, [[row[name] for name in names] for row in status["by_reason"]])
+        columns = ["reason", "exported", "labelled"]
+        print_rows(columns, [[row[name] for name in columns] for row in status["by_reason"]])
     if status["annotators"]:
-        names = ("annotator", "items", "labels")
-        print_rows(names, [[row[name] for name in names] for row in status["annotators"]])
+        columns = ["annotator", "items", "done", "labels"]
+        print_rows(columns, [[row[name] for name in columns] for row in status["annotators"]])
     for one in conflicts if verbose else conflicts[:_CONFLICTS]:
         words = _DONES if one["kind"] == "success" else {}
         said = ", ".join(

@@ -1,19 +1,17 @@
 """Labelling: one person goes through the items of a run, answer by answer, and may take answers back."""
 
 import threading
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 from sqlalchemy import Engine
 
 from audit.doors import ask, ask_review
 from audit.doors.db import reading
-from audit.pipeline.reviewing import said_by, shown, store_said
+from audit.pipeline.reviewing import answers_to, is_done, said_by, shown, store_said
 from audit.words.errors import BadRequest
 from audit.words.records import ReviewItem, Run
-from audit.words.review import CANNOT_TELL, DONES, WITHDRAWN, Said, Shown
+from audit.words.review import CANNOT_TELL, DONES, QUESTIONS, WITHDRAWN, Question, Said, Shown
 
-Question = Literal["preference", "first_done", "second_done"]
-QUESTIONS: tuple[Question, ...] = get_args(Question)
 ANSWERS: dict[Question, tuple[str, ...]] = {
     "preference": ("first", "second", "tie", CANNOT_TELL),
     "first_done": DONES,
@@ -71,10 +69,10 @@ class Labelling:
         item = self._item(number)
         with reading(self._engine) as connection:
             said = said_by(connection, self.run.run_id, self.items, self.annotator)
-        open_ = [at for at, one in enumerate(self.items, 1) if not _is_done(one, said.get(one.review_id))]
+        open_ = [at for at, one in enumerate(self.items, 1) if not is_done(one, said.get(one.review_id))]
         return Standing(
             number,
-            _answers(item, said.get(item.review_id)),
+            answers_to(item, said.get(item.review_id)),
             (said[item.review_id].note if item.review_id in said else None) or "",
             len(self.items) - len(open_),
             len(self.items),
@@ -139,13 +137,3 @@ def labelling(engine: Engine, wanted: str, annotator: str) -> Labelling:
     with reading(engine) as connection:
         run = ask.run_named(connection, wanted)
     return Labelling(engine, run, annotator)
-
-
-def _answers(item: ReviewItem, said: Said | None) -> dict[Question, str | None]:
-    """Each question that the item asks, with its answer."""
-    asked = QUESTIONS if item.pair_id is not None else ("first_done",)
-    return {name: getattr(said, name) if said else None for name in asked}
-
-
-def _is_done(item: ReviewItem, said: Said | None) -> bool:
-    return None not in _answers(item, said).values()

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine
 
 from audit.doors import ask, ask_review, review_files
 from audit.doors.db import reading
-from audit.pipeline.reviewing import Stored, store_said
+from audit.pipeline.reviewing import Stored, is_done, said_by, store_said
 from audit.words.records import HumanLabel, ReviewItem, Run
 from audit.words.review import CANNOT_TELL
 
@@ -37,7 +37,8 @@ def import_review(engine: Engine, path: Path, annotator: str | None) -> tuple[St
 def review_status(engine: Engine, wanted: str) -> dict[str, Any]:
     """How far the review of a run has come: what went out, what was labelled and by whom, conflicts.
 
-    An item is labelled when anybody gave a preference of it, or said of a session of it whether it was done.
+    An item is labelled when anybody gave a preference of it, or said of a session of it whether it was done,
+    there or in another pair of that session; it is done when one person has answered all that it asks.
     """
     with reading(engine) as connection:
         run = ask.run_named(connection, wanted)
@@ -54,27 +55,37 @@ def status_of(connection: Connection, run: Run) -> dict[str, Any]:
         for review_id in about.get(label.pair_id or label.session_id or "", ()):
             labelled[review_id].add(label.annotator)
     reasons = Counter(item.reason for item in items)
-    done = Counter(item.reason for item in items if item.review_id in labelled)
+    heard = Counter(item.reason for item in items if item.review_id in labelled)
+    annotators = sorted({label.annotator for label in labels})
+    done = {who: _done(connection, run, items, who) for who in annotators}
     found = conflicts(labels)
     return {
         "run_id": run.run_id,
         "exported": len(items),
         "labelled": len(labelled),
+        "done": len(set().union(*done.values())),
         "by_reason": [
-            {"reason": reason, "exported": count, "labelled": done[reason]}
+            {"reason": reason, "exported": count, "labelled": heard[reason]}
             for reason, count in sorted(reasons.items())
         ],
         "annotators": [
             {
                 "annotator": who,
                 "items": sum(who in people for people in labelled.values()),
+                "done": len(done[who]),
                 "labels": sum(label.annotator == who for label in labels),
             }
-            for who in sorted({label.annotator for label in labels})
+            for who in annotators
         ],
         "conflicts": [{"kind": one.kind, "subject": one.subject, "said": dict(one.said)} for one in found],
         "newest_exported": ask_review.newest_run(connection),
     }
+
+
+def _done(connection: Connection, run: Run, items: list[ReviewItem], annotator: str) -> set[str]:
+    """The items whose every question this person has answered."""
+    said = said_by(connection, run.run_id, items, annotator)
+    return {item.review_id for item in items if is_done(item, said.get(item.review_id))}
 
 
 def conflicts(labels: Iterable[HumanLabel]) -> list[Conflict]:

@@ -20,7 +20,17 @@ from audit.words.config import Config
 from audit.words.errors import BadFile
 from audit.words.names import Choice
 from audit.words.records import HumanLabel, ReviewItem, Run
-from audit.words.review import CANNOT_TELL, WITHDRAWN, CannotTell, Done, Said, Shown, Withdrawn
+from audit.words.review import (
+    CANNOT_TELL,
+    QUESTIONS,
+    WITHDRAWN,
+    CannotTell,
+    Done,
+    Question,
+    Said,
+    Shown,
+    Withdrawn,
+)
 from audit.words.text import to_stored
 
 _STORED_DONE = {"done": "1", "not done": "0", CANNOT_TELL: CANNOT_TELL, WITHDRAWN: WITHDRAWN}
@@ -128,6 +138,17 @@ def said_by(
             max(label.created_at for label in (preferred, *dones) if label),
         )
     return found
+
+
+def answers_to(item: ReviewItem, said: Said | None) -> dict[Question, str | None]:
+    """Each question that the item asks, with its answer."""
+    asked = QUESTIONS if item.pair_id is not None else ("first_done",)
+    return {name: getattr(said, name) if said else None for name in asked}
+
+
+def is_done(item: ReviewItem, said: Said | None) -> bool:
+    """Is every question of the item answered?"""
+    return None not in answers_to(item, said).values()
 
 
 def _refuse(one: Said, item: ReviewItem | None, file: str) -> None:

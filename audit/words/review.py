@@ -7,11 +7,13 @@ from audit.words.names import Choice
 CannotTell = Literal["cannot tell"]
 Withdrawn = Literal["withdrawn"]
 Done = Literal["done", "not done", "cannot tell"]
+Question = Literal["preference", "first_done", "second_done"]
 Reason = Literal["satisfied_failed", "inconsistent", "panel_disagrees", "near_tie", "llm_labelled", "random"]
 
 CANNOT_TELL: CannotTell = "cannot tell"
 # Nothing is ever deleted: who takes a word back adds this one, and then has said nothing.
 WITHDRAWN: Withdrawn = "withdrawn"
+QUESTIONS: tuple[Question, ...] = get_args(Question)
 DONES: tuple[Done, ...] = get_args(Done)
 REASONS: tuple[Reason, ...] = get_args(Reason)
 

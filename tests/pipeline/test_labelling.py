@@ -12,13 +12,14 @@ from sqlalchemy import Engine, text
 from audit.doors import ask, ask_anchors, ask_dpo, ask_review
 from audit.doors.db import open_database, reading
 from audit.pipeline.importing import import_file
-from audit.pipeline.labelling import Labelling, Question, labelling
+from audit.pipeline.labelling import Labelling, labelling
 from audit.pipeline.review_export import export_review
+from audit.pipeline.review_import import review_status
 from audit.pipeline.reviewing import store_said
 from audit.pipeline.wishes import Wish
 from audit.words import clock
 from audit.words.errors import BadRequest
-from audit.words.review import Said
+from audit.words.review import Question, Said
 
 DONE: list[tuple[Question, str]] = [
     ("preference", "first"),
@@ -222,3 +223,25 @@ def test_answer_when_it_is_none_then_nothing_is_stored(
         wrong(sitting)
     assert counted(engine, sitting) == (set(), {}, 0, 0, 0, 0)
     assert sitting.undo() is None
+
+
+def test_status_when_a_session_stands_in_other_items_too_then_those_are_labelled_and_not_done(
+    engine: Engine,
+) -> None:
+    sitting = labelling(engine, "latest", "ann")
+    for question, value in DONE:
+        sitting.answer(1, question, value, "")
+    with reading(engine) as connection:
+        subjects = connection.execute(text("select distinct session_id from human_labels")).scalars().all()
+        shared = connection.execute(
+            text(
+                "select count(*) from review_items inner join audit_pairs using (pair_id) "
+                "where session_a in (:a, :b) or session_b in (:a, :b)"
+            ),
+            dict(zip("ab", [one for one in subjects if one], strict=True)),
+        ).scalar_one()
+    status = review_status(engine, "latest")
+    assert shared > 1
+    assert (status["labelled"], status["done"]) == (shared, 1)
+    assert status["annotators"] == [{"annotator": "ann", "items": shared, "done": 1, "labels": 3}]
+    assert sitting.standing(1).done == status["done"]

@@ -224,7 +224,7 @@ def test_round_when_it_goes_through_csv_with_a_mark_and_moved_columns_then_the_l
     by_label_studio = rows(tmp_path, labels)
 
     again = review("import", as_csv(tmp_path / "back.csv", said, "ann@x.org"))
-    assert again.startswith(f"stored 0 labels of {tmp_path / 'back.csv'}; {3 * N} were known already\n")
+    assert again.startswith(f"stored 0 labels of {tmp_path / 'back.csv'}; {3 * N} said nothing new\n")
     with closing(sqlite3.connect(tmp_path / "audit.db")) as connection:
         connection.execute("delete from human_labels")
         connection.commit()
@@ -530,7 +530,7 @@ def test_status_when_there_are_many_conflicts_then_some_are_shown_and_all_where_
     (tmp_path / "back.csv").write_text("\n".join(lines), encoding="utf-8")
     ((run_id,),) = rows(tmp_path, "select distinct run_id from review_items")
     told = review("import", "back.csv")
-    assert told.startswith("stored 90 labels of back.csv; 0 were known already\n")
+    assert told.startswith("stored 90 labels of back.csv; 0 said nothing new\n")
     assert len(re.findall(r"^conflict: preference of \S+: 1: tie, 3: [AB]$", told, re.MULTILINE)) == 20
     assert told.endswith(f"\n10 conflicts more: review status {run_id} -v\n")
     assert review("status", "-v").count("conflict: ") == 30
