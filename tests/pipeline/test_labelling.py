@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hostile_sessions import HOSTILE, hostile_sessions
@@ -226,22 +227,26 @@ def test_answer_when_it_is_none_then_nothing_is_stored(
 
 
 def test_status_when_a_session_stands_in_other_items_too_then_those_are_labelled_and_not_done(
-    engine: Engine,
+    here: Callable[..., Any], small: Callable[..., Path], tmp_path: Path
 ) -> None:
-    sitting = labelling(engine, "latest", "ann")
-    for question, value in DONE:
-        sitting.answer(1, question, value, "")
+    assert here("run", "-c", small()).code == 0
+    assert here("review", "export", "-o", "look.csv", "--n", "20").code == 0
+    engine = open_database(f"sqlite:///{tmp_path / 'audit.db'}", create=False)
     with reading(engine) as connection:
-        subjects = connection.execute(text("select distinct session_id from human_labels")).scalars().all()
-        shared = connection.execute(
-            text(
-                "select count(*) from review_items inner join audit_pairs using (pair_id) "
-                "where session_a in (:a, :b) or session_b in (:a, :b)"
-            ),
-            dict(zip("ab", [one for one in subjects if one], strict=True)),
-        ).scalar_one()
+        sides = connection.execute(
+            text("select review_id, session_a, session_b from review_items join audit_pairs using (pair_id)")
+        ).all()
+    sharing = {
+        review_id: sum(not {a, b}.isdisjoint(other[1:]) for other in sides) for review_id, a, b in sides
+    }
+    sitting = labelling(engine, "latest", "ann")
+    busiest = max(sitting.items, key=lambda item: sharing[item.review_id])
+    for question, value in DONE:
+        sitting.answer(sitting.items.index(busiest) + 1, question, value, "")
+
     status = review_status(engine, "latest")
-    assert shared > 1
-    assert (status["labelled"], status["done"]) == (shared, 1)
-    assert status["annotators"] == [{"annotator": "ann", "items": shared, "done": 1, "labels": 3}]
-    assert sitting.standing(1).done == status["done"]
+    many = sharing[busiest.review_id]
+    assert many > 1
+    assert (status["labelled"], status["done"], sitting.standing(1).done) == (many, 1, 1)
+    assert status["annotators"] == [{"annotator": "ann", "items": many, "done": 1, "labels": 3}]
+    engine.dispose()

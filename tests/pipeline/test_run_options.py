@@ -66,6 +66,7 @@ def test_run_when_a_budget_of_the_config_stopped_it_then_a_raised_one_goes_on_wi
     did = here("--json", "run", "-c", small(max_error_rate=0.2, name="renamed"))
     assert did.code == 0, did.stderr
     assert len(rows(file, RUNS)) == 1
+    assert "it is called embedded and not renamed" in did.stderr
     assert told(did)["calls"] == len(rows(file, "select 1 from judge_logs")) - stored
 
 

@@ -208,7 +208,7 @@ def _run_stages(settings: Settings, stages: tuple[str, ...], options: dict[str, 
     _print_roles(config)
 
     def announce(run: "Run", is_new: bool) -> None:
-        click.echo(f"{'run' if is_new else 'going on with run'} {run.run_id} ({run.status})", err=True)
+        _tell_run(run, is_new, config.name if order.resume is None and order.name is None else run.name)
         told.log.run_id = run.run_id
         told.log.event("run", name=run.name, status=run.status, is_new=is_new)
 
@@ -228,6 +228,19 @@ def _run_stages(settings: Settings, stages: tuple[str, ...], options: dict[str, 
         click.echo("stopped: what was done is stored; the same command goes on from there", err=True)
         told.log.event("interrupted")
         return EXIT_INTERRUPTED
+
+
+def _tell_run(run: "Run", is_new: bool, name: str) -> None:
+    """Which run it is, and where a config of another name goes on with it, how to have another one."""
+    from audit.faces.output import visible
+
+    click.echo(f"{'run' if is_new else 'going on with run'} {run.run_id} ({run.status})", err=True)
+    if run.name != name:
+        click.echo(
+            f"it is called {visible(run.name)} and not {visible(name)}, but of this config for the rest: "
+            "--new or --name begins another",
+            err=True,
+        )
 
 
 def _ray(options: dict[str, Any]) -> "RayEngine | None":
