@@ -93,7 +93,7 @@ def tell_judges(found: Mapping[str, Any], *, named: bool) -> None:
     )
     against = titled("Where both name a side; and on the anchors that all have")
     for table, names in (
-        (agree, ("anchors", "as people", "95%", "kappa")),
+        (agree, ("anchors", "as people", "95%", "kappa", "of")),
         (against, ("other side", "as people", "lost", "won", "p")),
     ):
         # Two lines: a run's id is broken nowhere, as people copy it.
@@ -109,6 +109,7 @@ def tell_judges(found: Mapping[str, Any], *, named: bool) -> None:
             share(judge["agree"]),
             interval(judge["agree"]),
             "-" if value is None else f"{value:.2f}",
+            f"{judge['kappa']['n']:,}",
         )
         against.add_row(
             who,
@@ -119,12 +120,17 @@ def tell_judges(found: Mapping[str, Any], *, named: bool) -> None:
             "-" if other["mcnemar_p"] is None else f"{other['mcnemar_p']:.2g}",
         )
     changed = sum(judge["changed"] for judge in found["judges"])
-    note = (
-        f"{counted(changed, 'pair')} left out: their sessions went another way than those that people saw"
-        if changed
-        else None
-    )
-    print_part(agree, note)
+    notes = ["kappa: of the pairs with a verdict of the judge"]
+    if many := found["undecided"]:
+        notes.append(
+            f"{counted(many, 'pair')} more that people saw {'is' if many == 1 else 'are'} none: they cannot tell, "
+            "or are divided"
+        )
+    if changed:
+        notes.append(
+            f"{counted(changed, 'pair')} left out: their sessions went another way than those that people saw"
+        )
+    print_part(agree, "; ".join(notes))
     print_part(against)
     for run in found["without"]:
         if named or run["changed"]:

@@ -51,7 +51,7 @@ def calibrate(engine: Engine, wanted: Sequence[str]) -> dict[str, Any]:
         runs = [ask.run_named(connection, name).run_id for name in wanted] or ask_anchors.judged_runs(
             connection
         )
-        anchors, tasks = _anchors(connection)
+        anchors, tasks, undecided = _anchors(connection)
         if not anchors:
             raise BadRequest("no person has compared a pair: `reward-audit review export` picks some")
         found = [
@@ -73,6 +73,7 @@ def calibrate(engine: Engine, wanted: Sequence[str]) -> dict[str, Any]:
     without = [run_id for run_id in named if run_id not in {judged.run_id for judged in found}]
     return {
         "anchors": len(anchors),
+        "undecided": undecided,
         "common": len(common),
         "judges": [
             {
@@ -102,7 +103,9 @@ class _Judged(NamedTuple):
     changed: int
 
 
-def _anchors(connection: Connection) -> tuple[dict[_Key, _Anchor], list[str]]:
+def _anchors(connection: Connection) -> tuple[dict[_Key, _Anchor], list[str], int]:
+    """The anchors, their tasks, and how many pairs more people looked at without a majority for anything."""
+    undecided = set()
     said: dict[tuple[_Key, tuple[str, str]], dict[str, str]] = defaultdict(dict)
     tasks: set[str] = set()
     for run_id in ask_anchors.compared_runs(connection):
@@ -118,6 +121,7 @@ def _anchors(connection: Connection) -> tuple[dict[_Key, _Anchor], list[str]]:
         digests = _digests(connection, [pair for _, pair in pairs.values()])
         for pair_id, annotator, value in labels:
             key, pair = pairs[pair_id]
+            undecided.add(key)
             if value != CANNOT_TELL:
                 said[key, digests[pair_id]][annotator] = _as_first(value, pair)
     found = {}
@@ -126,7 +130,7 @@ def _anchors(connection: Connection) -> tuple[dict[_Key, _Anchor], list[str]]:
         if most is not None:
             # Of one pair with other sessions in a later run, what was said later counts.
             found[key] = _Anchor(most, sessions)
-    return found, sorted(tasks)
+    return found, sorted(tasks), len(undecided - found.keys())
 
 
 def _judged(

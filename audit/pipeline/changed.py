@@ -74,11 +74,28 @@ def changes(
 
 
 def explanation(moved: list[str], found: dict[str, Any]) -> str:
-    """Whether what moved can explain the change: only where one thing alone moved can that be said."""
+    """Whether what moved can explain the change of misselected: only where one thing alone moved can that be
+    said. Then which other rates moved.
+    """
+    # Where misselected moved, its shares and the accuracy do as a matter of course.
+    told = ("consistent", "error_calls") if found["is_beyond_chance"] else None
+    others = [
+        rate["rate"].replace(".", ": ").replace("_", " ")
+        for rate in found["rates"]
+        if rate["rate"] != "misselected_of_decided"
+        and (told is None or rate["rate"] in told)
+        and rate["low"] is not None
+        and not rate["low"] <= 0 <= rate["high"]
+    ]
+    also = f" By intervals of their own {', '.join(others)} moved beyond chance." if others else ""
+    return _explained(moved, found) + also
+
+
+def _explained(moved: list[str], found: dict[str, Any]) -> str:
     if not found["matched"]["pairs"]:
         return "No pair is in both runs: nothing can be laid to anything."
     beyond = found["is_beyond_chance"]
-    change = "The change" if beyond else "No change beyond chance was seen; what there is"
+    change = "The change" if beyond else "No change of misselected beyond chance was seen; what there is"
     anew = (
         ""
         if found["matched"]["same_rewards"] == found["matched"]["pairs"]
@@ -91,7 +108,7 @@ def explanation(moved: list[str], found: dict[str, Any]) -> str:
             + (
                 "Yet the change is beyond chance: something unrecorded did, such as the model behind a name."
                 if beyond
-                else "What differs is no more than chance."
+                else "What differs in misselected is no more than chance."
             )
             + (anew if beyond else "")
         )

@@ -66,6 +66,9 @@ def test_anchors_when_a_live_run_was_reviewed_then_another_judge_answers_to_them
 
     found = json.loads(did("--json", "review", "calibrate").stdout)
     assert found["anchors"] == found["common"] == len(lines) - 1
+    assert found["undecided"] == 1
+    shown = " ".join(did("review", "calibrate").stdout.split())
+    assert "1 pair more that people saw is none: they cannot tell, or are divided" in shown
     told = {(one["run_id"], one["gate"]): one["anchors"] for one in found["judges"]}
     assert told == dict.fromkeys([(live, "judge"), (run_id, "other")], len(lines) - 1)
     # A pair is in the bucket that it had, whatever agents the sample holds.

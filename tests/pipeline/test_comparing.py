@@ -113,6 +113,22 @@ def test_pairs_when_agents_are_unnamed_then_they_are_matched_by_their_own_id(
     assert (found["matched"]["pairs"], found["mcnemar"]["misselected_after"]) == (5, 5)
 
 
+def test_explanation_when_another_rate_moved_then_it_is_named_and_misselected_is_said_not_to(
+    engine: Engine, night: Callable[..., str]
+) -> None:
+    before = night([pair(number, "A", pref_ba="B" if number % 3 else "A") for number in range(90)])
+    after = night([pair(number, "A", pref_ba="A") for number in range(90)])
+    found = compare(engine, [before, after])
+
+    rates = {rate["rate"]: rate for rate in found["rates"]}
+    assert (rates["misselected_of_decided"]["change"], found["is_beyond_chance"]) == (0, False)
+    assert rates["consistent"]["low"] > 0
+    assert "no change of misselected beyond chance was seen" in found["explanation"]
+    assert found["explanation"].endswith(
+        "By intervals of their own accuracy, consistent moved beyond chance."
+    )
+
+
 def test_explanation_when_only_the_judge_moved_then_the_change_is_laid_to_it_and_else_to_none(
     engine: Engine, night: Callable[..., str]
 ) -> None:
