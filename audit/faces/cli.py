@@ -6,6 +6,7 @@ Commands are loaded when they are called: `--help` must not wait for a database 
 import importlib
 import io
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -150,6 +151,15 @@ def settings_of(ctx: click.Context) -> Settings:
         config=given.get("config"),
         environ=environ,
     )
+
+
+def command_line(words: str) -> str:
+    """`reward-audit WORDS`, to be typed next, on the database that --db named if it did."""
+    from audit.doors.db import show_url
+
+    context = click.get_current_context(silent=True)
+    db = context.ensure_object(dict).get("db") if context is not None else None
+    return f"reward-audit {words}" + (f" --db {shlex.quote(show_url(db))}" if db else "")
 
 
 def check_output(ctx: click.Context, path: Path, endings: tuple[str, ...]) -> None:

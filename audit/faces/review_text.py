@@ -123,8 +123,8 @@ def tell_judges(found: Mapping[str, Any], *, named: bool) -> None:
     notes = ["kappa: of the pairs with a verdict of the judge"]
     if many := found["undecided"]:
         notes.append(
-            f"{counted(many, 'pair')} more that people saw {'is' if many == 1 else 'are'} none: they cannot tell, "
-            "or are divided"
+            f"{counted(many, 'pair')} more that people saw {'is' if many == 1 else 'are'} none: "
+            "they cannot tell, or are divided"
         )
     if changed:
         notes.append(

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from audit.faces.cli import command_line
 from audit.words.errors import EXIT_GATE, EXIT_INCOMPLETE, EXIT_OK
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def tell_outcome(
         told.log.event("incomplete", why=_why_incomplete(ran))
         return EXIT_INCOMPLETE
     if ran.status == "done" and not as_json:
-        click.echo(f"next: reward-audit {_AFTER[stages[-1]]}", err=True)
+        click.echo(f"next: {command_line(_AFTER[stages[-1]])}", err=True)
     return EXIT_OK if passed else EXIT_GATE
 
 

@@ -633,3 +633,32 @@ def test_command_when_asked_for_what_cannot_be_then_says_so(
     done = cli("export", *words)
     assert done.code == 2
     assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("pairs", "more", "told"),
+    [
+        pytest.param(
+            [judged(1), judged(2), judged(3, pref_ab="B", pref_ba="B")],
+            ("--keep", "misselected"),
+            "A verified reward vouches for 2 rows (taken to be right, as no person has looked at any), "
+            "a reward or people deny 1, nobody but the judge stands behind 0.",
+            id="one is kept that the reward denies",
+        ),
+        pytest.param(
+            [judged(1, prompt=None, response_a=None, response_b=None)],
+            (),
+            "The set is empty: --keep FLAG keeps what a reason dropped.",
+            id="nothing is left",
+        ),
+    ],
+)
+def test_words_when_a_set_is_made_then_they_say_what_stands_behind_its_labels(
+    cli: Callable[..., Any], tmp_path: Path, pairs: list[dict[str, Any]], more: tuple[str, ...], told: str
+) -> None:
+    file = tmp_path / "judged.jsonl"
+    file.write_text("".join(json.dumps(pair) + "\n" for pair in pairs), encoding="utf-8")
+    assert cli("import", "jsonl", str(file)).code == 0
+    done = cli("export", "dpo", "-o", str(tmp_path / "set.jsonl"), *more)
+    assert done.code == 0
+    assert told in " ".join(done.stdout.split())

@@ -207,6 +207,18 @@ def _named(file: dict[str, Any]) -> str:
     return f"{file['file']} ({file['rows']:,} rows)" if "split" in file else str(file["file"])
 
 
+def _backed(noise: dict[str, Any], *, is_error_known: bool) -> str:
+    """What stands behind the labels of the rows."""
+    parts = [f"A verified reward vouches for {noise['vouched_by_verifier']:,} rows"]
+    if noise["vouched_by_verifier"] and not is_error_known:
+        parts[0] += " (taken to be right, as no person has looked at any)"
+    if noise["confirmed_by_people"]:
+        parts.append(f"people confirm {noise['confirmed_by_people']:,}")
+    if noise["denied"]:
+        parts.append(f"a reward or people deny {noise['denied']:,}")
+    return ", ".join([*parts, f"nobody but the judge stands behind {noise['by_judge_alone']:,}."])
+
+
 def _export_dpo(engine: "Engine", settings: Settings, path: Path, run: str, asked: dict[str, Any]) -> None:
     from audit.faces.output import print_json, say
     from audit.pipeline.exporting_dpo import Wish, export_dpo
@@ -228,10 +240,10 @@ def _export_dpo(engine: "Engine", settings: Settings, path: Path, run: str, aske
     told = [f"{flag} {found['told'][flag]['exported']:,}" for flag in TOLD if found["told"][flag]["exported"]]
     if told:
         say(f"Exported all the same: {', '.join(told)}.")
-    say(
-        f"A verified reward vouches for {noise['vouched_by_verifier']:,} rows, nobody but the judge for "
-        f"{noise['by_judge_alone']:,}."
-    )
+    if not counts["exported"]:
+        say("The set is empty: --keep FLAG keeps what a reason dropped.")
+        return
+    say(_backed(noise, is_error_known="why" not in found["verifier_error"]))
     if trl["label_smoothing"] is None:
         say(f"No label_smoothing can be told: {trl['why']}.")
     else:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from audit.faces.cli import settings_of, shared_options
+from audit.faces.cli import command_line, settings_of, shared_options
 from audit.faces.options import chosen_buckets, scale_options
 from audit.words.errors import BadFile
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from audit.verbs.gaps import BucketSet
 
 _UNREAD = (
-    "reward-audit sql \"select raw_output from judge_logs where parse_status in ('unreadable', 'truncated') "
-    'limit 5"'
+    "select raw_output from judge_logs where run_id = '{}' "
+    "and parse_status in ('unreadable', 'truncated') limit 5"
 )
 SESSIONS = ("tau", "tau2", "inspect", "sessions")
 FORMATS = ("judgebench", "llmbar", "pandalm", *SESSIONS, "jsonl", "csv", "gauge-csv", "rewards")
@@ -240,7 +240,8 @@ def _sessions(found: "Imported") -> None:
     if found.other_trials:
         say(f"{_count(found.other_trials, 'pair')} of trials with different numbers, matched in their order")
     click.echo(
-        "next: reward-audit report" + (", or reward-audit judge --run latest -c FILE" if found.pairs else "")
+        f"next: {command_line('report')}"
+        + (f", or {command_line('judge --run latest -c FILE')}" if found.pairs else "")
     )
 
 
@@ -258,9 +259,10 @@ def _summary(engine: "Engine", run_id: str) -> None:
         say("No verdict in it: none of the columns raw_ab, raw_ba, pref_ab and pref_ba holds anything.")
     elif unread := answers["unreadable"] + answers["truncated"]:
         doubt = " (is the grammar the right one?)" if unread == answers["total"] else ""
-        say(f"{unread:,} of {answers['total']:,} replies could not be read{doubt}. To see some: {_UNREAD}")
+        see = command_line(f'sql "{_UNREAD.format(run_id)}"')
+        say(f"{unread:,} of {answers['total']:,} replies could not be read{doubt}. To see some: {see}")
     say(shown(headline(found)))
-    click.echo("next: reward-audit report")
+    click.echo(f"next: {command_line('report')}")
 
 
 def _rewards(

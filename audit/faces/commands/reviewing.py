@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from audit.faces.cli import settings_of, shared_options
+from audit.faces.cli import command_line, settings_of, shared_options
 from audit.faces.commands.labelling import serve
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def anchors(ctx: click.Context, run: str | None, name: str | None) -> None:
         f"run {found.run_id}{'' if found.is_new else ' (there already)'}: "
         f"{counted(found.pairs, 'pair')} of {counted(found.sessions, 'session')} of run {found.of_run_id}"
     )
-    click.echo(f"next: reward-audit judge --run {found.run_id} -c FILE", err=True)
+    click.echo(f"next: {command_line(f'judge --run {found.run_id} -c FILE')}", err=True)
 
 
 review_command.add_command(serve)
