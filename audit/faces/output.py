@@ -135,6 +135,12 @@ def interval(rate: Mapping[str, Any]) -> str:
     return f"{100 * rate['low']:.1f}-{100 * rate['high']:.1f}"
 
 
+def real(value: float, sign: str = "-", places: int = 3) -> str:
+    """A number to so many places; a huge one, or one that would be 0, to three digits. `+`: always signed."""
+    is_plain = value == 0 or 0.5 * 10**-places <= abs(value) < 1e6
+    return f"{value:{sign}{f'.{places}f' if is_plain else '.3g'}}"
+
+
 @contextmanager
 def file_progress(path: Path) -> Iterator[Callable[[int], None] | None]:
     """Bytes read of a large file, on a terminal's stderr; elsewhere nothing."""

@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from audit.faces import page_plots
 from audit.faces.legible import legible
-from audit.faces.output import interval, share
+from audit.faces.output import interval, real, share
 from audit.pipeline.report_words import headline, judge_lines
 from audit.statistics.corrected import FEW_LABELS
 from audit.statistics.intervals import FEW_CLUSTERS
@@ -74,7 +74,7 @@ def html_page(found: dict[str, Any], worst: Sequence[Mapping[str, Any]]) -> str:
         agent_pair_rows=_agent_pair_rows(found),
         methods={name: words for name, words in _METHODS.items() if name in _methods_in(found)},
         worst=worst,
-        real=page_plots.real,
+        real=real,
     )
 
 
@@ -125,7 +125,7 @@ def _ends(ends: Mapping[str, Any]) -> str:
     low, high = ends["low"], ends["high"]
     if low is None and high is None:
         return ""
-    return " to ".join("…" if end is None else _minus(page_plots.real(end)) for end in (low, high))
+    return " to ".join("…" if end is None else _minus(real(end)) for end in (low, high))
 
 
 # How a figure is written: a rate as k/n and percent, its interval in percent, a number to some places.
@@ -135,8 +135,8 @@ _FORMS: dict[str, Callable[[Any], str]] = {
     "ends": _ends,
     "count": _number("{:,}".format),
     "percent": _number("{:.1%}".format),
-    "places": _number(page_plots.real),
-    "signed": _number(lambda value: page_plots.real(value, "+")),
+    "places": _number(real),
+    "signed": _number(lambda value: real(value, "+")),
     "short": _number("{:.2g}".format),
     "money": _number("{:,.2f}".format),
 }

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from audit.faces.output import real
 from audit.words.errors import MissingExtra
 from audit.words.names import UNKNOWN_BUCKET
 
@@ -55,12 +56,6 @@ def require_matplotlib(purpose: str = "a report as HTML") -> None:
         raise MissingExtra("matplotlib", "html", purpose) from error
     # It speaks of its fonts and folders on stderr; nothing that a reader of reports can do anything about.
     logging.getLogger(matplotlib.__name__).setLevel(logging.ERROR)
-
-
-def real(value: float, sign: str = "-") -> str:
-    """A number to three places; a huge one, or one that would be 0, to as many digits. `+`: always signed."""
-    is_plain = value == 0 or 0.0005 <= abs(value) < 1e6
-    return f"{value:{sign}{'.3f' if is_plain else '.3g'}}"
 
 
 def by_gap(found: Mapping[str, Any]) -> Markup:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from audit.faces.output import interval, print_part, say, share, shown, titled
+from audit.faces.output import interval, print_part, real, say, share, shown, titled
 
 _LEVELS = (("gap_at_25", "25%"), ("gap_at_10", "10%"), ("gap_at_5", "5%"))
 _AT_MOST = 12
@@ -85,7 +85,7 @@ def error_curve(found: dict[str, Any]) -> None:
     table.add_column("95%", justify="right", no_wrap=True)
     for name, level in _LEVELS:
         gap = curve[name]
-        table.add_row(level, f"{gap['value']:.3f}", _ends(gap))
+        table.add_row(level, real(gap["value"]), _ends(gap))
     note = [f"p(error) = Phi(-gap/s), s = {curve['s']:.3g}"]
     if curve["method"]:
         note.append(f"95%: {curve['method']} over {curve['clusters']:,} {clusters}")
@@ -193,4 +193,4 @@ def _ends(ends: Mapping[str, float | None], places: int = 3) -> str:
     low, high = ends["low"], ends["high"]
     if low is None and high is None:
         return ""
-    return " to ".join(".." if end is None else f"{end:.{places}f}" for end in (low, high))
+    return " to ".join(".." if end is None else real(end, places=places) for end in (low, high))

@@ -94,7 +94,7 @@ def _agents(agents: list[dict[str, Any]], why: str | None) -> None:
             shown(agent["agent"]),
             f"{agent['sessions']:,}",
             _places(agent["mean_reward"]),
-            "" if agent["low"] is None else f"{agent['low']:.3f}-{agent['high']:.3f}",
+            "" if agent["low"] is None else f"{agent['low']:.3f} to {agent['high']:.3f}",
             *(_places(passed.get(k)) for k in powers),
         )
     print_part(table, note=why)
@@ -134,7 +134,11 @@ def _pairs(found: dict[str, Any]) -> None:
         rate = _NOTHING if name == "accuracy" and not _has_verdict(pairs) else rates[name]
         table.add_row(name, share(rate), interval(rate), denominator)
     method, clusters = (rates["accuracy"][key] for key in ("method", "clusters"))
-    print_part(table, note=method and f"95%: {method} over {clusters:,} task{'' if clusters == 1 else 's'}")
+    other = rates["error_calls"]["method"]
+    note = method and f"95%: {method} over {clusters:,} task{'' if clusters == 1 else 's'}"
+    if note and other not in (None, method):
+        note += f"; of error_calls {other}"
+    print_part(table, note=note)
 
 
 def _buckets(found: dict[str, Any], *, is_whole: bool) -> None:

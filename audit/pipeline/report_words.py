@@ -7,6 +7,8 @@ from audit.statistics.intervals import FEW_CLUSTERS
 from audit.words.names import UNJUDGED, UNKNOWN_BUCKET
 
 WIDE_INTERVAL = 0.3
+# So many groups are named one by one.
+_NAMED = 6
 _WHEN = {
     "agent": "agents differ by",
     "session": "the rewards of two sessions differ by",
@@ -33,6 +35,8 @@ def headline(found: dict[str, Any]) -> str:
     near, wide = found["near_vs_wide"]["near"], found["near_vs_wide"]["wide"]
     overall = found["rates"]["misselected_of_decided"]
     if not found["pairs"]["total"]:
+        if found["run"]["kind"] == "live" and found["run"]["status"] != "complete":
+            return "No pair was made yet, as the run is not done: only what the agents achieved can be told."
         return "No two sessions make a pair: only what the agents achieved can be told."
     if found["run"]["gate"] == UNJUDGED:
         waiting = found["pairs"]["total"]
@@ -129,6 +133,20 @@ def _few_clusters(found: dict[str, Any]) -> Iterator[str]:
             f"Only {_count(rate['clusters'], 'task')} with a decided pair: how much tasks differ is hardly "
             "known, so take every interval as a rough one."
         )
+        return
+    parts = [(bucket["label"], bucket) for bucket in found["gap_buckets"]]
+    parts += [(group["category"], group) for group in found["categories"]]
+    few = [
+        f"{name} ({group['misselected_of_decided']['clusters']:,})"
+        for name, group in parts
+        if 0 < group["misselected_of_decided"]["clusters"] < FEW_CLUSTERS
+    ]
+    if few:
+        more = f" and {len(few) - _NAMED:,} more" if len(few) > _NAMED else ""
+        yield (
+            f"Fewer than {FEW_CLUSTERS} tasks with a decided pair in {', '.join(few[:_NAMED])}{more}: take "
+            "the intervals there as rough."
+        )
 
 
 def _of_buckets(found: dict[str, Any]) -> Iterator[str]:
@@ -153,12 +171,11 @@ def _of_agent_pairs(found: dict[str, Any]) -> Iterator[str]:
     if pairs is None:
         return
     for half in ("near", "wide"):
-        unresolved, n = pairs[f"unresolved_{half}"], pairs[half]["n"]
+        unresolved = pairs[f"unresolved_{half}"]
         if unresolved:
             yield (
-                f"Of {unresolved:,} {half} agent pairs ({n:,} with a pick) the verified rewards themselves "
-                "cannot tell who is better (gap within 1.96 standard errors): a pick against them is no "
-                "proof of an error."
+                f"Of {_count(unresolved, f'{half} agent pair')} the verified rewards themselves cannot tell "
+                "who is better (gap within 1.96 standard errors): a pick against them proves no error."
             )
     clusters = max(pairs["near"]["clusters"], pairs["wide"]["clusters"])
     if 0 < clusters < FEW_CLUSTERS:
@@ -169,16 +186,18 @@ def _of_nothing_seen(found: dict[str, Any]) -> Iterator[str]:
     """Null results, each with the smallest effect that this run could have seen."""
     change = found["near_minus_wide"]
     if change["low"] is not None and change["low"] <= 0 <= change["high"]:
-        yield (
-            "Near ties and wide gaps do not differ beyond chance; a difference under "
-            f"{100 * change['smallest_seen']:.0f} points would mostly have been missed (80% power)."
+        yield _nothing_seen(
+            "Near ties and wide gaps do not differ beyond chance",
+            f"a difference under {100 * change['smallest_seen']:.0f} points",
+            is_possible=change["smallest_seen"] < 1,
         )
     position = found["position"]
     ends = position and position["preference_fairness_interval"]
     if ends and ends["low"] is not None and ends["low"] <= 0 <= ends["high"]:
-        yield (
-            "No lean to a position beyond chance; a fairness within "
-            f"-+{position['smallest_seen']:.2g} of 0 would mostly have been missed (80% power)."
+        yield _nothing_seen(
+            "No lean to a position beyond chance",
+            f"a fairness within -+{position['smallest_seen']:.2g} of 0",
+            is_possible=position["smallest_seen"] < 1,
         )
 
 
@@ -186,9 +205,10 @@ def _of_satisfaction(found: dict[str, Any]) -> Iterator[str]:
     satisfied = found["satisfaction"]
     ends = satisfied and satisfied["auc_interval"]
     if ends and ends["low"] is not None and ends["low"] <= 0.5 <= ends["high"]:
-        yield (
-            "Satisfaction tells success no better than chance; an AUC within "
-            f"-+{satisfied['smallest_seen']:.2g} of 0.5 would mostly have been missed (80% power)."
+        yield _nothing_seen(
+            "Satisfaction tells success no better than chance",
+            f"an AUC within -+{satisfied['smallest_seen']:.2g} of 0.5",
+            is_possible=satisfied["smallest_seen"] < 0.5,
         )
     rate = satisfied and satisfied["base_failure"]
     if rate and satisfied["clusters_are"] == "agents":
@@ -198,6 +218,13 @@ def _of_satisfaction(found: dict[str, Any]) -> Iterator[str]:
         )
     elif rate and rate["clusters"] < FEW_CLUSTERS and not found["pairs"]["total"]:
         yield f"Only {_count(rate['clusters'], 'task')}: take the intervals as rough."
+
+
+def _nothing_seen(null: str, missed: str, *, is_possible: bool) -> str:
+    """A null result, with what would have been missed. `is_possible`: there can be more than that."""
+    if not is_possible:
+        return f"{null}, in too little to have seen any such thing."
+    return f"{null}; {missed} would mostly have been missed (80% power)."
 
 
 def _count(number: int, word: str) -> str:

@@ -209,7 +209,7 @@ def test_report_when_run_as_a_command_then_json_is_the_same_and_text_fits_80_col
     for shown in ("42/534 7.9%", "42/402 10.4%", "25/88 28.4%", "17/314 5.4%", "406/531 76.5%"):
         assert shown in text.stdout
     assert headline(piped_json) in " ".join(text.stdout.split())
-    assert "(95%: cluster_wilson_t over 36 tasks)" in text.stdout
+    assert "(95%: cluster_wilson_t over 36 tasks; of error_calls wilson_on_clusters)" in text.stdout
 
 
 def test_report_when_counts_are_in_the_millions_then_no_figure_is_cut(

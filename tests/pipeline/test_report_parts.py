@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import Engine
 
 from audit.doors import ask, db
+from audit.pipeline import report_words
 from audit.pipeline.importing import Wish, import_file
 from audit.pipeline.report_words import headline
 from audit.pipeline.reporting import report
@@ -197,6 +198,45 @@ def test_notes_when_tasks_are_few_and_nothing_is_seen_then_they_say_so_with_what
     assert "No lean to a position beyond chance" in notes
     assert found["near_minus_wide"]["smallest_seen"] > 0
     assert 0 < found["position"]["smallest_seen"] < 1
+
+
+def test_notes_when_some_parts_have_few_tasks_then_those_are_named_with_how_many(
+    judged: Callable[..., dict[str, Any]],
+) -> None:
+    found = judged(
+        [
+            {
+                "task_id": f"t{task}", "category": "few" if task < 9 else "many",
+                "reward_a": 1, "reward_b": 0,
+                "gap": 0.02 if task < 19 else 0.2, "pref_ab": "A", "pref_ba": "A",
+            }
+            for task in range(48)
+        ],
+        gap_source="external",
+    )  # fmt: skip
+    notes = " ".join(found["notes"])
+
+    assert "Fewer than 20 tasks with a decided pair in [0,0.05) (19), few (9): take the intervals" in notes
+
+
+@pytest.mark.parametrize(
+    ("smallest", "words"),
+    [
+        (
+            0.71,
+            "Satisfaction tells success no better than chance, in too little to have seen any such thing.",
+        ),
+        (0.2, "Satisfaction tells success no better than chance; an AUC within -+0.2 of 0.5 would mostly"),
+    ],
+)
+def test_notes_when_nothing_could_have_been_seen_then_no_impossible_figure_is_told(
+    judged: Callable[..., dict[str, Any]], smallest: float, words: str
+) -> None:
+    found = judged([{"task_id": "t", "reward_a": 1, "reward_b": 0, "pref_ab": "A", "pref_ba": "A"}])
+    found["satisfaction"] = {
+        "auc_interval": {"low": 0.1, "high": 0.9}, "smallest_seen": smallest, "base_failure": None
+    }  # fmt: skip
+    assert any(note.startswith(words) for note in report_words.notes(found))
 
 
 def test_satisfaction_when_sessions_are_counted_then_the_2x2_the_rates_and_the_cuts_agree(
