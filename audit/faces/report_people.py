@@ -119,3 +119,8 @@ def _rule(part: Mapping[str, Any]) -> Iterator[str]:
             f"Most people contradict the rule's success of {sessions}: the rule's stands; "
             "flagged_pairs has them as human_disagrees."
         )
+    if part["overruled"]:
+        yield (
+            f"Most people overrule the success of {counted(part['overruled'], 'session')}, told by no rule: "
+            "pass^k and satisfied but failed go by people, rewards and so misselected stay as they are."
+        )

@@ -58,6 +58,7 @@ def review(
     cut = cut_of(run)
     misselected, of = _misselected(connection, run, gate, pairs, preferred, buckets)
     failed = _satisfied_failed(connection, run, gate, _Heard(pairs, sessions, succeeded), cut, buckets)
+    by_source = _contradicted(sessions, succeeded)
     return {
         **{name: status[name] for name in ("exported", "labelled", "annotators")},
         "conflicts": len(conflicts(labels)),
@@ -75,13 +76,21 @@ def review(
         ],
         "kappa": _kappas(pairs, sessions, preferred, succeeded, cut)
         | {"between_people": _between(labels, pairs, sessions)},
-        "rule_disagrees": sum(
-            session.label_source == "rule"
-            and session.success is not None
-            and majority(succeeded.get(session.session_id, {})) not in (None, str(session.success))
-            for session in sessions
-        ),
+        "rule_disagrees": by_source[True],
+        "overruled": by_source[False],
     }, None
+
+
+def _contradicted(
+    sessions: Sequence[ReviewedSession], succeeded: Mapping[str, Mapping[str, str]]
+) -> Counter[bool]:
+    """Of how many sessions most people contradict the success; True: a rule's, which stands."""
+    return Counter(
+        session.label_source == "rule"
+        for session in sessions
+        if session.success is not None
+        and majority(succeeded.get(session.session_id, {})) not in (None, str(session.success))
+    )
 
 
 def _misselected(

@@ -288,10 +288,16 @@ def test_export_when_the_run_has_sessions_alone_then_single_ones_go_out(
             for name in sessions[item.review_id][:1]
         ],
     ) == Stored(30, 0)
-    rate = report(engine, run_id)["review"]["satisfied_failed"]
+    told = report(engine, run_id)["review"]
+    assert (told["rule_disagrees"], told["overruled"]) == (0, 1)
+    rate = told["satisfied_failed"]
     assert (rate["rows"], rate["labels"], rate["disagree"]) == (30, 30, 1)
     assert rate["uncorrected"] == pytest.approx(10 / 30)
     assert rate["ppi"]["value"] == pytest.approx(11 / 30)
+    with db.writing(engine) as connection:
+        connection.execute(text("update sessions set label_source = 'rule'"))
+    told = report(engine, run_id)["review"]
+    assert (told["rule_disagrees"], told["overruled"]) == (1, 0)
     with pytest.raises(BadFile, match="is one session: there is nothing to prefer it to"):
         store_said(engine, [Said(items[0].review_id, "ann", "first", None, None)])
 
