@@ -3,15 +3,18 @@
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from audit.doors.world_sql import named
 from audit.words.errors import AuditError
 
 Value = TypeVar("Value")
 FUNCTION_SECONDS = 60.0
+# What calls of `within` wait for.
+_waited_for: set[Future[Any]] = set()
 
 
 def importable_from(folder: Path) -> None:
@@ -33,20 +36,40 @@ def within(seconds: float, name: str, function: Callable[..., Value], *arguments
     found: Future[Value] = Future()
 
     def work() -> None:
-        try:
-            found.set_result(function(*arguments))
-        except SystemExit as error:
-            found.set_exception(RuntimeError(f"{name} wanted to exit: {error}"))
-        except Exception as error:
-            found.set_exception(error)
-        except BaseException as error:
-            # Raised again in the caller, such as an interrupt or a cancelled task would end the program.
-            found.set_exception(RuntimeError(f"{name} raised {named(error)}"))
+        # Nobody waits any more for what comes after `give_up`.
+        with suppress(InvalidStateError):
+            _do(found, name, function, arguments)
 
     threading.Thread(target=work, name=name, daemon=True).start()
+    _waited_for.add(found)
     try:
         return found.result(timeout=seconds)
     except TimeoutError as error:
         if found.done():
             raise
         raise Overrun(f"{name} took longer than {seconds:g} s") from error
+    finally:
+        _waited_for.discard(found)
+
+
+def give_up() -> None:
+    """End every wait of `within` that is under way, as the program wants to end: each raises Overrun."""
+    for found in tuple(_waited_for):
+        with suppress(InvalidStateError):
+            found.set_exception(Overrun("the program ends"))
+
+
+def _do(
+    found: Future[Value], name: str, function: Callable[..., Value], arguments: tuple[object, ...]
+) -> None:
+    try:
+        value = function(*arguments)
+    except SystemExit as error:
+        found.set_exception(RuntimeError(f"{name} wanted to exit: {error}"))
+    except Exception as error:
+        found.set_exception(error)
+    except BaseException as error:
+        # Raised again in the caller, such as an interrupt or a cancelled task would end the program.
+        found.set_exception(RuntimeError(f"{name} raised {named(error)}"))
+    else:
+        found.set_result(value)

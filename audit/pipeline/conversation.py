@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Protocol
 
+from audit.doors.limited import Overrun, give_up
 from audit.doors.prompts import Prompt
-from audit.doors.world import Overrun
 from audit.doors.world_sql import named
 from audit.pipeline.budget import UsedUp
 from audit.pipeline.calls import Read, log_of
@@ -164,6 +164,10 @@ class Conversation:
         try:
             # In a thread: other sessions go on while a tool is at work.
             return await asyncio.to_thread(self.world.call, function["name"], function["arguments"])
+        except asyncio.CancelledError:
+            # The world cannot be closed while the tool is at work.
+            give_up()
+            raise
         except Overrun as error:
             self.end("tool_timeout", "gateway", str(error))
         except Exception as error:  # a user's own function may have done anything

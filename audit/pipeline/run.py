@@ -12,6 +12,7 @@ from audit.doors import ask, counts, store_live, waiting
 from audit.doors.config import keys_of
 from audit.doors.db import reading, writing
 from audit.doors.lease import leased
+from audit.doors.limited import give_up
 from audit.doors.llm import Models
 from audit.doors.tasks import load_tasks
 from audit.pipeline import planning, recorded
@@ -161,6 +162,10 @@ async def _stages(
                 await _calling_stages(live, workers, order)
         except Stopped:
             return False
+        except asyncio.CancelledError:
+            # A check of a user's that is at work would hold the end up for as long as it may take.
+            give_up()
+            raise
         finally:
             meter.used = budget.total()
             meter.over_budget = None if meter.stopped_by else budget.refusal()

@@ -3,10 +3,11 @@
 import asyncio
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from audit.doors.limited import Overrun, within
+from audit.doors.limited import Overrun, give_up, within
 from audit.doors.world import FinalWorld, World
 from audit.verbs.verify import verify
 from audit.words.tasks import Check, Domain, Task, Tool
@@ -62,6 +63,29 @@ def test_within_when_a_function_never_ends_then_the_caller_goes_on() -> None:
     with pytest.raises(Overrun, match=r"m:hang took longer than 0\.1 s"):
         within(0.1, "m:hang", hang)
     assert time.monotonic() - began < 5
+
+
+def test_give_up_when_a_function_is_at_work_then_its_caller_goes_on_at_once_and_its_value_is_dropped() -> (
+    None
+):
+    begun, release, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def slow() -> str:
+        begun.set()
+        release.wait(30)
+        ended.set()
+        return "late"
+
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(within, 30, "m:slow", slow)
+        assert begun.wait(10)
+        give_up()
+        with pytest.raises(Overrun, match="the program ends"):
+            waiting.result(timeout=5)
+    release.set()
+    assert ended.wait(10)
+    give_up()
+    assert within(5, "f", max, 1, 2) == 2
 
 
 def test_tool_when_its_function_never_ends_then_the_session_is_told_so() -> None:
