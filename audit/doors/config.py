@@ -174,7 +174,9 @@ def _read(path: Path) -> Any:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
-        raise BadFile(str(path), "", "no such file: the README shows how to write one") from error
+        raise BadFile(
+            str(path), "", "no such file: `reward-audit init` writes one to begin with, the README shows all"
+        ) from error
     except IsADirectoryError as error:
         raise BadFile(str(path), "", "is a folder: name the file") from error
     except (OSError, UnicodeDecodeError) as error:

@@ -221,7 +221,7 @@ class Models:
             reply = read_reply(answer)
             line.pace.correct(len(call.sent), reply.usage)
         else:
-            reply = Reply("error", None, error=status_error(answer, line.url))
+            reply = Reply("error", None, error=status_error(answer, line.url, line.endpoint.api_key_env))
         request = call.body | {name: value for name, value in line.hidden.items() if name in call.body}
         has_secret = self.secrets.are_in_json(call.sent.decode())
         return replace(

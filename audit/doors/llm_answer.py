@@ -204,8 +204,11 @@ def listed_models(answer: Answer) -> list[str]:
     return [name for name in names if isinstance(name, str) and 0 < len(name) <= _LONGEST_MODEL]
 
 
-def status_error(answer: Answer, url: str) -> str:
-    """Why there is no reply: the problem, or the status with what the body says. `url` is without query."""
+def status_error(answer: Answer, url: str, key_variable: str | None) -> str:
+    """Why there is no reply: the problem, or the status with what the body says. `url` is without query.
+
+    `key_variable`: the name, never the key, that a status which refuses it is told with.
+    """
     if answer.problem is not None:
         return answer.problem
     location = answer.headers.get("location")
@@ -216,6 +219,9 @@ def status_error(answer: Answer, url: str) -> str:
         has_path = "/" in url.removesuffix(ENDPOINT_PATH).partition("://")[2]
         hint = "" if has_path else " (is /v1 missing in base_url?)"
         return f"HTTP 404 at {url}{hint}: {error_body_says(answer)}"
+    if answer.status in (401, 403):
+        key = f"key: {key_variable}" if key_variable else "no key"
+        return f"HTTP {answer.status} at {url} ({key}): {error_body_says(answer)}"
     return f"HTTP {answer.status}: {error_body_says(answer)}"
 
 

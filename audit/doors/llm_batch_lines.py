@@ -72,12 +72,11 @@ def refused_part(answer: Answer, body: Body) -> str | None:
 def reply_in(models: Models, endpoint: Endpoint, answer: Answer, body: Body) -> Reply:
     """The answer read as `Models.chat` reads one. How long it took nobody knows."""
     try:
+        url = shown_url(endpoint.base_url) + ENDPOINT_PATH
         reply = (
             read_reply(answer)
             if answer.is_success
-            else Reply(
-                "error", None, error=status_error(answer, shown_url(endpoint.base_url) + ENDPOINT_PATH)
-            )
+            else Reply("error", None, error=status_error(answer, url, endpoint.api_key_env))
         )
     except Exception as error:  # whatever stands in a file, it stops no run
         problem = f"the answer could not be read: {type(error).__name__}: {error}"

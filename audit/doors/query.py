@@ -8,13 +8,25 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
 from decimal import Decimal
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Engine
 
 from audit.doors.db import reading_uri
 from audit.words.errors import BadRequest
+from audit.words.nearest import did_you_mean
 
+if TYPE_CHECKING:
+    import psycopg
+
+_TABLES = "select name from sqlite_master where type in ('table', 'view')"
+_POSTGRES_TABLES = """
+    select relname
+    from pg_catalog.pg_class
+    where relkind in ('r', 'v')
+        and relnamespace <> 'pg_catalog'::regnamespace
+        and pg_catalog.pg_table_is_visible(oid)
+"""
 _READS = ("select", "with", "values", "explain")
 _DAY = 24 * 60 * 60
 # Longer than every reply that is stored, and short enough that no statement fills the memory with one value.
@@ -62,7 +74,7 @@ def _ask_sqlite(file: str, statement: str, seconds: float, most: int | None) -> 
             cursor = connection.execute(statement)
             return _answer([column[0] for column in cursor.description or ()], cursor, most)
     except sqlite3.Error as error:
-        raise BadRequest(_sqlite_reason(error, seconds) + _nearest_column(file, statement, error)) from error
+        raise BadRequest(_sqlite_reason(error, seconds) + _nearest_name(file, statement, error)) from error
     except sqlite3.Warning as error:
         raise BadRequest(f"sql: {error}") from error
 
@@ -77,17 +89,19 @@ def _sqlite_reason(error: sqlite3.Error, seconds: float) -> str:
     return f"sql: {error}"
 
 
-def _nearest_column(file: str, statement: str, error: sqlite3.Error) -> str:
-    """Which column of the statement's tables was meant, where it names one that is not there."""
-    wrong = re.match(r"no such column: (?:\w+\.)?(\w+)", str(error))
+def _nearest_name(file: str, statement: str, error: sqlite3.Error) -> str:
+    """Which table, view or column was meant, where the statement names one that is not there."""
+    wrong = re.match(r"no such (table|column): (?:\w+\.)?(\w+)", str(error))
     if wrong is None:
         return ""
     words = set(re.findall(r"\w+", statement.lower()))
     with suppress(sqlite3.Error), closing(sqlite3.connect(reading_uri(file), uri=True)) as connection:
-        tables = [row[0] for row in connection.execute("select name from sqlite_master")]
+        tables = [row[0] for row in connection.execute(_TABLES)]
+        if wrong[1] == "table":
+            return did_you_mean(wrong[2].lower(), tables)
         query = "select name from pragma_table_info(?)"
         columns = {row[0] for name in tables if name in words for row in connection.execute(query, (name,))}
-        near = difflib.get_close_matches(wrong[1].lower(), sorted(columns), n=3, cutoff=0.5)
+        near = difflib.get_close_matches(wrong[2].lower(), sorted(columns), n=3, cutoff=0.5)
         return f" (did you mean {' or '.join(near)}?)" if near else ""
     return ""
 
@@ -110,10 +124,22 @@ def _ask_postgres(engine: Engine, statement: str, seconds: float, most: int | No
     except psycopg.errors.QueryCanceled as error:
         raise BadRequest(_too_late(seconds)) from error
     except psycopg.Error as error:
-        raise BadRequest(f"sql: {str(error).splitlines()[0]}") from error
+        raise BadRequest(f"sql: {str(error).splitlines()[0]}{_nearest_table(driver, error)}") from error
     finally:
         # Closed, not given back: what the statement set or locked in its session ends with it.
         connection.invalidate()
+
+
+def _nearest_table(driver: "psycopg.Connection[Any]", error: "psycopg.Error") -> str:
+    import psycopg
+
+    wrong = re.match(r'relation "(?:\w+\.)?(\w+)" does not exist', str(error))
+    if wrong is None or not isinstance(error, psycopg.errors.UndefinedTable):
+        return ""
+    with suppress(psycopg.Error):
+        driver.rollback()
+        return did_you_mean(wrong[1], [row[0] for row in driver.execute(_POSTGRES_TABLES)])
+    return ""
 
 
 def _too_late(seconds: float) -> str:

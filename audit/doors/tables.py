@@ -25,13 +25,16 @@ _FORMULA = frozenset("=+-@＝＋－＠")
 def check_output(path: Path, endings: Sequence[str], inputs: Iterable[Path] = ()) -> None:
     """Before anything is computed: may this file be written? Raises BadFile where its ending says no format.
 
-    And where it is one of the `inputs`, also by another name, or holds a SQLite database.
+    And where its folder is not there, where it is one of the `inputs`, also by another name, or holds a
+    SQLite database.
     """
     if path.suffix.lower() not in endings:
         raise BadFile(str(path), "", f"its ending says no format: use one of {', '.join(endings)}")
     for given in inputs:
         if path.exists() and given.exists() and path.samefile(given):
             raise BadFile(str(path), "", "is read by this command and would be replaced: name another")
+    if not path.parent.is_dir():
+        raise BadFile(str(path), "", f"there is no folder {path.parent}: make it first")
     refuse_database(path)
 
 

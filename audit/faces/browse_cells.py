@@ -30,6 +30,8 @@ _ROWS = {
     "chosen_session": "sessions",
     "rejected_session": "sessions",
 }
+# What may look like JSON and is none: the bucket `[0,0.2]`.
+_INTERVALS = ("gap_bucket", "label")
 _on_row_page: ContextVar[bool] = ContextVar("_on_row_page", default=False)
 
 
@@ -62,7 +64,8 @@ def render_cell(value: Any, column: str, table: str | None, database: str, datas
         return Markup('<a href="{}">{}</a>').format(address, legible(value))
     if not isinstance(value, str) or not value:
         return None
-    if len(value) <= _SHORT and "\n" not in value and not value.startswith(("{", "[")):
+    is_short = len(value) <= _SHORT and "\n" not in value
+    if is_short and (column in _INTERVALS or not isinstance(_parsed(value), dict | list)):
         return Markup("{}").format(legible(value))
     whole = _on_row_page.get()
     body = _body(value, whole)

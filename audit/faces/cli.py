@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from audit import __version__
+from audit.faces.usage import usage_line
 from audit.words.errors import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK, AuditError
+from audit.words.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from audit.doors.environment import Environment
@@ -85,6 +87,14 @@ class LazyGroup(click.Group):
         module = importlib.import_module(f"audit.faces.commands.{COMMANDS[cmd_name][0]}")
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            ctx.fail(f"No such command {name!r}{did_you_mean(name, COMMANDS)}.")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -200,8 +210,11 @@ def main() -> None:
     holder: dict[str, Any] = {}
     try:
         sys.exit(cli.main(obj=holder, standalone_mode=False))
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        click.echo(f"error: {_one_line(usage_line(error))}", err=True)
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted: what was not finished was not stored", err=True)

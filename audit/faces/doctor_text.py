@@ -7,7 +7,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from audit.faces.output import print_table, say, visible
+from audit.faces.output import counted, print_table, say, visible
 from audit.words.findings import LEVELS
 
 _WIDE = 13
@@ -21,12 +21,19 @@ def print_examined(found: dict[str, Any], *, verbose: bool) -> None:
     for row in found["roles"]:
         if row["is_used"] or verbose:
             _print_role(row)
+    entries = {
+        level: list(_merged([one for one in found["findings"] if one["level"] == level])) for level in LEVELS
+    }
     for level in reversed(LEVELS):
-        for item in _merged([one for one in found["findings"] if one["level"] == level]):
+        for item in entries[level]:
             _print_finding(item)
-    counts = found["counts"]
-    plural = [f"{counts[level]} {level}{'' if counts[level] == 1 else 's'}" for level in ("error", "warning")]
-    say(f"{', '.join(plural)}, {counts['ok']} ok")
+    say(", ".join(_counted(level, len(entries[level]), found["counts"][level]) for level in LEVELS))
+
+
+def _counted(level: str, entries: int, places: int) -> str:
+    """How many entries were printed, and of how many findings where one stands for several places."""
+    told = f"{entries} ok" if level == "ok" else counted(entries, level)
+    return told if entries == places else f"{told} (in {places} places)"
 
 
 def _merged(findings: list[dict[str, str]]) -> Iterator[dict[str, str]]:

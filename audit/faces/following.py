@@ -45,8 +45,6 @@ def check_files(ctx: click.Context, steps: list[Step], log_file: Path | None) ->
         if file is None:
             continue
         check_output(ctx, file, _ENDINGS[name])
-        if not file.parent.is_dir():
-            raise BadFile(str(file), "", f"there is no folder {file.parent}: make it first")
         if log_file is not None and file.resolve() == log_file.resolve():
             raise BadFile(str(file), "", "is the log file as well: name another")
 

@@ -2,15 +2,13 @@
 
 from typing import Any
 
-import click
-
-from audit.faces.output import visible
+from audit.faces.output import tell
 
 _BOUND = {"value": "", "lower": "lower bound ", "upper": "upper bound "}
 
 
 def print_held(found: dict[str, Any]) -> None:
-    """What speaks against the run, then every threshold, then the verdict; each on one line, unbroken."""
+    """What speaks against the run, then every threshold, then the verdict; a line each."""
     lines = [f"failed   {fault}" for fault in found["faults"]]
     lines += [f"{check['status']:<8} {_line(check)}" for check in found["checks"]]
     bad = len(found["faults"]) + sum(not check["passed"] for check in found["checks"])
@@ -18,8 +16,9 @@ def print_held(found: dict[str, Any]) -> None:
     if found["advice"] is not None:
         lines.append(f"advice   {found['advice']['text']}")
     of = (f"gate {found['gate']}, " if found["gate"] else "") + f"limits of {found['limits_of']}"
-    for line in (*lines, f"run {found['run_id']} {verdict} ({of})"):
-        click.echo(visible(line).replace("\n", "⏎"))
+    for line in lines:
+        tell(line, hanging=9)
+    tell(f"run {found['run_id']} {verdict} ({of})")
 
 
 def _line(check: dict[str, Any]) -> str:

@@ -7,19 +7,22 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
 WIDTH = 80
 _HUGE = 1e15  # from here on no float has four places
 
 
-def print_table(table: Table | Text) -> None:
-    """A table, or a paragraph, no wider than the terminal, or than 80 columns where there is none."""
+def print_table(table: "RenderableType") -> None:
+    """A table or a paragraph, no wider than the terminal, or than 80 columns where there is none."""
     screen = _screen()
     with screen.capture() as held:
         screen.print(table)
@@ -43,6 +46,18 @@ def print_part(table: Table, note: str | None = None) -> None:
 def say(text: str) -> None:
     """A paragraph as wide as a table may be; names in it from files cannot drive the terminal."""
     print_table(Text(visible(text)))
+
+
+def tell(text: str, *, err: bool = False, hanging: int = 0) -> None:
+    """One line for a log or a program; on a terminal it is broken between words, further lines set in."""
+    stream = sys.stderr if err else sys.stdout
+    line = visible(text).replace("\n", "⏎")
+    if not stream.isatty():
+        click.echo(line, err=err)
+        return
+    screen = Console(file=stream, highlight=False, markup=False, emoji=False)
+    for number, part in enumerate(Text(line).wrap(screen, max(screen.width - hanging, 20))):
+        click.echo(" " * (hanging if number else 0) + part.plain.rstrip(), err=err)
 
 
 def print_json(value: object) -> None:

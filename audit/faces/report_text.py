@@ -54,7 +54,10 @@ def print_report(found: dict[str, Any], *, is_whole: bool = False) -> None:
         if gates > 1:
             _groups("gate", "By judge (--gate shows one whole)", found["judges"])
         _answers(found)
-    _notes(found)
+        if found["notes"]:
+            click.echo()
+    for note in found["notes"]:
+        say(shown(f"Note: {note}"))
 
 
 def _gate_and_scale(run: dict[str, Any], gates: int) -> None:
@@ -231,10 +234,3 @@ def _answers(found: dict[str, Any]) -> None:
         calls = ", ".join(f"{count:,} {role}" for role, count in sorted(others.items()))
         spent = "unknown" if cost["agents_tokens"] is None else f"{cost['agents_tokens']:,}"
         say(f"other calls of the run: {calls}; agents' tokens: {spent}")
-
-
-def _notes(found: dict[str, Any]) -> None:
-    if found["notes"]:
-        click.echo()
-    for note in found["notes"]:
-        say(shown(f"Note: {note}"))

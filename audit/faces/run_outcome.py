@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import click
-
 from audit.faces.cli import command_line
 from audit.words.errors import EXIT_GATE, EXIT_INCOMPLETE, EXIT_OK
 
@@ -26,7 +24,7 @@ def tell_outcome(
     engine: Any, ran: "Ran", as_json: bool, stages: tuple[str, ...], told: Told, limits: "Limits"
 ) -> int:
     """What came of it, on both streams and in the log file; then what follows. The exit code."""
-    from audit.faces.output import print_json, visible
+    from audit.faces.output import print_json, tell
     from audit.faces.report_text import print_report
     from audit.pipeline.reporting import report
     from audit.pipeline.troubles import troubles_of
@@ -46,12 +44,12 @@ def tell_outcome(
     found["problems"] = troubles_of(engine, ran.run.run_id)
     for kind, lines in (("note", meter.notes), ("problem", found["problems"])):
         for line in lines:
-            click.echo(f"{kind}: {visible(line)}", err=True)
+            tell(f"{kind}: {line}", err=True, hanging=len(kind) + 2)
             told.log.event(kind, text=line)
     told.log.event("done", **{name: value for name, value in found.items() if name != "problems"})
     is_done, passed = ran.status in ("complete", "done"), True
     if not as_json:
-        click.echo(
+        tell(
             f"{ran.status}: {meter.calls:,} calls, {meter.errors:,} failed, {meter.tokens:,} tokens"
             + (f", unknown for {meter.unknown_tokens:,} calls" if meter.unknown_tokens else ""),
             err=True,
@@ -66,16 +64,24 @@ def tell_outcome(
     if as_json:
         print_json(found)
     if not is_done:
-        click.echo(f"incomplete: {_why_incomplete(ran)}", err=True)
-        told.log.event("incomplete", why=_why_incomplete(ran))
+        why = _why_incomplete(engine, ran)
+        tell(f"incomplete: {why}", err=True, hanging=12)
+        told.log.event("incomplete", why=why)
         return EXIT_INCOMPLETE
     if ran.status == "done" and not as_json:
-        click.echo(f"next: {command_line(_AFTER[stages[-1]])}", err=True)
+        tell(f"next: {command_line(_AFTER[stages[-1]])}", err=True)
     return EXIT_OK if passed else EXIT_GATE
 
 
-def _why_incomplete(ran: "Ran") -> str:
+def _why_incomplete(engine: Any, ran: "Ran") -> str:
+    from audit.pipeline.troubles import not_found
+
     meter = ran.meter
+    if ran.status == "too_many_errors" or meter.stopped_by is not None:
+        lost = not_found(engine, ran.run.run_id)
+        if lost:
+            why = meter.stopped_by or "more calls failed than max_error_rate allows"
+            return f"{why}: {_corrected(lost, is_import=ran.run.kind == 'import')}"
     reason = {
         "too_many_errors": "more calls failed than max_error_rate allows: --retry-errors asks them again",
         "too_many_broken": "more sessions are of no use than max_error_rate allows: --retry-errors holds "
@@ -85,3 +91,11 @@ def _why_incomplete(ran: "Ran") -> str:
     if meter.over_budget is not None and ran.status == "stopped":
         return f"{meter.over_budget}: with a higher one the same command goes on, --new begins another run"
     return reason if meter.stopped_by is None else f"{meter.stopped_by}: {reason}"
+
+
+def _corrected(profiles: list[str], *, is_import: bool) -> str:
+    """What to do where a model or an address is not there: one corrected in the config is another config."""
+    what = f"if model or base_url of {', '.join(profiles)} is wrong, correct it in the config"
+    if is_import:
+        return f"{what} and give the same command; if not, --retry-errors asks again"
+    return f"{what}, which then begins another run; if not, --retry-errors asks again"

@@ -11,9 +11,10 @@ from sqlalchemy import Engine
 from audit.doors.llm_secrets import Secrets
 from audit.doors.llm_url import keys_of_query, shown_url
 from audit.pipeline.budget import Budget, UsedUp
+from audit.pipeline.named_buckets import named_buckets
 from audit.pipeline.work import Work
 from audit.pipeline.workplace import Workplace
-from audit.verbs.gaps import GAUGE, SCORES, BucketSet, buckets_from_text
+from audit.verbs.gaps import GAUGE, SCORES, BucketSet
 from audit.verbs.spending import Spent
 from audit.words.config import Config
 from audit.words.errors import BadRequest
@@ -141,7 +142,7 @@ def buckets_of(config: Config) -> BucketSet:
         raise BadRequest("near: it needs buckets, because a preset says itself what is near")
     if config.buckets is not None:
         try:
-            return buckets_from_text(config.buckets, config.near)
+            return named_buckets(config.buckets, config.near)
         except ValueError as error:
             raise BadRequest(f"buckets: {error}") from error
     return SCORES if config.gap_source == "judge" else GAUGE

@@ -28,6 +28,13 @@ def troubles_of(engine: Engine, run_id: str) -> list[str]:
     return said
 
 
+def not_found(engine: Engine, run_id: str) -> list[str]:
+    """The profiles of failed calls whose model or address the gateway does not have."""
+    with reading(engine) as connection:
+        calls = troubles.failed_calls(connection, run_id)
+    return sorted({one.profile for one in calls if one.error.startswith("HTTP 404")})
+
+
 def _check_that_broke(checks_json: str | None) -> str | None:
     for check in json.loads(checks_json or "[]"):
         if check["passed"] is None and check["kind"] != "llm":

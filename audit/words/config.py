@@ -1,6 +1,5 @@
 """What `audit.yaml` may say. No type is guessed, no unknown key is taken, every fault is told at once."""
 
-import difflib
 import json
 import types
 from itertools import pairwise
@@ -19,6 +18,7 @@ from audit.words.budgets import STRICT, Budget, Price
 from audit.words.errors import BadFile
 from audit.words.keys import begins_as_key, is_guessable, is_variable, shown
 from audit.words.names import METRICS, SUCCESS_AT, GapScope, GapSource, gate_of
+from audit.words.nearest import did_you_mean
 from audit.words.roles import KNOWN_ROLES, is_slip, meant_role, named_roles
 
 _Name = TypeVar("_Name", str, tuple[str, ...])
@@ -270,7 +270,9 @@ def check_thresholds(found: Any, file: str) -> dict[str, Threshold]:
 def _metric_faults(gate: object) -> list[str]:
     names = [name for name in gate if isinstance(name, str)] if isinstance(gate, dict) else []
     return [
-        f"gate: there is no figure {name!r}{_nearest(name, METRICS)}" for name in names if name not in METRICS
+        f"gate: there is no figure {name!r}{did_you_mean(name, METRICS)}"
+        for name in names
+        if name not in METRICS
     ]
 
 
@@ -289,7 +291,7 @@ def _name_faults(found: dict[str, Any]) -> list[str]:
     faults = [f"profiles: the name {name!r} stands twice" for name in _twice(names)]
     for path, name, role in named_roles(found):
         if name not in roles:
-            faults.append(f"{path}: there is no profile {name!r}{_nearest(name, roles)}")
+            faults.append(f"{path}: there is no profile {name!r}{did_you_mean(name, map(str, roles))}")
         elif roles[name] != role and not is_slip(roles[name]):
             faults.append(f"{path}: profile {name!r} has the role {roles[name]!r}, not {role!r}")
     agents = [agent for agent in _list(found.get("agents")) if isinstance(agent, str)]
@@ -303,7 +305,7 @@ def _name_faults(found: dict[str, Any]) -> list[str]:
         if isinstance(pair, list) and (len(pair) != 2 or pair[0] == pair[1]):
             faults.append(f"pairs[{index}]: expected two different agents, found {pair}")
         faults += [
-            f"pairs[{index}]: {name!r} is none of the agents{_nearest(str(name), agents)}"
+            f"pairs[{index}]: {name!r} is none of the agents{did_you_mean(str(name), agents)}"
             for name in _list(pair)
             if name not in agents
         ]
@@ -353,7 +355,7 @@ def _fault(item: Any, ours: list[int]) -> str:
     if kind == "extra_forbidden":
         # `{api_key:sk-1}`, without a blank, is one key.
         path = path if is_guessable(str(item["loc"][-1])) else shown(item["loc"][-1])
-        return f"{path}: unknown key{_nearest(str(item['loc'][-1]), _keys_at(item['loc'][:-1]))}"
+        return f"{path}: unknown key{did_you_mean(str(item['loc'][-1]), _keys_at(item['loc'][:-1]))}"
     if kind == "missing":
         return f"{path}: is missing"
     if kind == "value_error":
@@ -371,11 +373,6 @@ def _fault(item: Any, ours: list[int]) -> str:
         else str(item["msg"]).removeprefix("Input should be ")
     )
     return f"{path}: expected {wanted}, found {found}"
-
-
-def _nearest(word: str, known: Any) -> str:
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def _keys_at(path: tuple[Any, ...]) -> list[str]:

@@ -381,8 +381,8 @@ async def test_chat_when_the_key_comes_back_in_any_form_then_it_is_nowhere_in_th
     assert reply.content == "It is [key], is it?"
     assert reply.tool_calls[0]["function"] == {"name": "[key]", "arguments": '{"key": "[key]"}'}
     assert (reply.tool_calls[0]["id"], reply.served_model) == ("[key]", "[key]")
-    refused = await answered(Say(status=401, body=f"no {echo}!".encode()))
-    assert refused.error == "HTTP 401: no [key]!"
+    refused = await answered(Say(status=422, body=f"no {echo}!".encode()))
+    assert refused.error == "HTTP 422: no [key]!"
 
 
 @on_asyncio
@@ -403,8 +403,21 @@ async def test_chat_when_a_key_is_a_common_word_then_replies_and_requests_are_wh
     assert (reply.status, reply.content, reply.finish_reason) == ("ok", verdict, key)
     assert reply.request == {"model": "asked", "messages": [USER]}
     if len(key) >= 4:
-        refused = await answered(Say(status=401, body={"error": f"no such key: {key}"}), key)
-        assert refused.error == "HTTP 401: no such key: [key]"
+        refused = await answered(Say(status=422, body={"error": f"no such key: {key}"}), key)
+        assert refused.error == "HTTP 422: no such key: [key]"
+
+
+@on_asyncio
+@pytest.mark.parametrize("status", [401, 403])
+async def test_chat_when_a_key_is_refused_then_the_error_names_address_and_variable_and_never_the_key(
+    status: int,
+) -> None:
+    async with ChatServer([Say(status=status, body=f"no {KEY}!".encode())] * 2) as server:
+        url = f"{server.base_url}/chat/completions"
+        refused = await ask(f"{server.base_url}?api-version=1")
+        keyless = await ask(server.base_url, api_key_env=None)
+    assert refused.error == f"HTTP {status} at {url} (key: JUDGE_KEY): no [key]!"
+    assert keyless.error == f"HTTP {status} at {url} (no key): no [key]!"
 
 
 @on_asyncio

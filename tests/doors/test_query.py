@@ -163,6 +163,17 @@ def test_statement_when_it_names_what_is_not_there_then_the_error_says_what(engi
     assert problem(engine, "select * from nope") == f"sql: {table}"
 
 
+def test_statement_when_it_misspells_a_table_or_a_view_then_the_near_one_is_named(engine: Engine) -> None:
+    said = {"sqlite": "no such table: {}", "postgresql": 'relation "{}" does not exist'}[engine.dialect.name]
+    for wrong, meant in {
+        "audit_pair": "audit_pairs",
+        "misselction_by_gap": "misselection_by_gap",
+        "main.judge_log" if engine.dialect.name == "sqlite" else "public.judge_log": "judge_logs",
+    }.items():
+        told = f"sql: {said.format(wrong)} (did you mean {meant}?)"
+        assert problem(engine, f"select * from {wrong}") == told
+
+
 def test_statement_when_it_is_not_utf8_then_it_is_refused(engine: Engine) -> None:
     assert problem(engine, "select '\udcff'") == "sql: the statement is not UTF-8"
 

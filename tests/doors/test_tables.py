@@ -201,9 +201,9 @@ def test_table_when_its_place_is_none_then_the_error_names_it(tmp_path: Path) ->
     (tmp_path / "file.csv").write_text("x")
     (tmp_path / "folder.csv").mkdir()
     places = {
-        tmp_path / "none" / "x.csv": "cannot be written: No such file or directory",
-        tmp_path / "none" / "x.parquet": "cannot be written: No such file or directory",
-        tmp_path / "file.csv" / "x.csv": "cannot be written: Not a directory",
+        tmp_path / "none" / "x.csv": f"there is no folder {tmp_path / 'none'}: make it first",
+        tmp_path / "none" / "x.parquet": f"there is no folder {tmp_path / 'none'}: make it first",
+        tmp_path / "file.csv" / "x.csv": f"there is no folder {tmp_path / 'file.csv'}: make it first",
         tmp_path / "folder.csv": "cannot be written: Is a directory",
         tmp_path / f"{'x' * 250}.csv": "cannot be written: File name too long",
         tmp_path / "x.txt": "its ending says no format: use one of .jsonl, .csv, .parquet",

@@ -218,6 +218,28 @@ def test_long_text_when_in_a_table_then_it_is_folded_and_cut_and_whole_on_its_ow
     assert "<dt>role</dt><dd><span>assistant</span></dd>" in own
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "shown"),
+    [
+        ("gap_bucket", "[0,0.05)", "[0,0.05)"),
+        ("gap_bucket", "[0,0.2]", "[0,0.2]"),
+        ("label", "[0.3,..)", "[0.3,..)"),
+        ("raw_output", "[[A>>B]]", "[[A&gt;&gt;B]]"),
+        ("raw_output", "{so to speak}", "{so to speak}"),
+        ("raw_output", "[0, 1]", None),
+        ("checks_json", '[{"passed": true}]', None),
+        ("config_json", "{}", None),
+    ],
+)
+def test_short_text_when_in_a_table_then_it_folds_only_if_it_is_an_object_or_a_list(
+    column: str, value: str, shown: str | None
+) -> None:
+    from audit.faces.browse_cells import render_cell
+
+    found = str(render_cell(value, column, "audit_pairs", "audit", None))
+    assert found.startswith("<details>") if shown is None else found == shown
+
+
 def test_sessions_that_satisfied_but_failed_when_people_spoke_then_they_are_those_of_the_view(
     folder: Path, tmp_path: Path, command_in: Callable[..., Any]
 ) -> None:

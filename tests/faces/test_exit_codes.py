@@ -74,7 +74,29 @@ ERRORS = {
     ),
     "export to a folder that is not there": (
         ["export", "pairs", "-o", "{tmp}/none/x.csv", "--db", "{db}"],
-        "error: {tmp}/none/x.csv: cannot be written: No such file or directory",
+        "error: {tmp}/none/x.csv: there is no folder {tmp}/none: make it first",
+    ),
+    # Before anything is read: there is not even a database.
+    "page into a folder that is not there": (
+        ["report", "--html", "{tmp}/none/x.html", "--db", "sqlite:///{tmp}/none.db"],
+        "error: {tmp}/none/x.html: there is no folder {tmp}/none: make it first",
+    ),
+    "picture into a folder that is not there": (
+        ["compare", "--last", "3", "--plot", "{tmp}/none/x.svg", "--db", "sqlite:///{tmp}/none.db"],
+        "error: {tmp}/none/x.svg: there is no folder {tmp}/none: make it first",
+    ),
+    "questions into a folder that is not there": (
+        ["batch", "export", "{tmp}/none/x.jsonl", "--db", "sqlite:///{tmp}/none.db"],
+        "error: {tmp}/none/x.jsonl: there is no folder {tmp}/none: make it first",
+    ),
+    "set for DPO into a folder that is not there": (
+        ["export", "dpo", "-o", "{tmp}/none/x.jsonl", "--db", "sqlite:///{tmp}/none.db"],
+        "error: {tmp}/none/x.jsonl: there is no folder {tmp}/none: make it first",
+    ),
+    "config that is not there": (
+        ["run", "-c", "{tmp}/none.yaml"],
+        "error: {tmp}/none.yaml: no such file: `reward-audit init` writes one to begin with, "
+        "the README shows all",
     ),
     "export in an unknown format": (
         ["export", "pairs", "-o", "{tmp}/x.xlsx", "--db", "{db}"],
@@ -143,43 +165,127 @@ def test_error_when_nobody_foresaw_it_then_it_is_one_line_too_and_verbose_shows_
     assert "malformed" in ran.stderr
 
 
+VIEWS = (
+    "agent_pairs, clean_pairs, flagged_pairs, misselection_by_category, misselection_by_gap, "
+    "misselection_by_judge, near_tie_vs_wide_gap, position_bias, prompt_versions, review_queue, "
+    "run_progress, satisfied_but_failed, token_cost"
+)
+FORMATS = "judgebench, llmbar, pandalm, tau, tau2, inspect, sessions, jsonl, csv, gauge-csv, rewards"
+BUCKETS = "expected gauge or scores, edges such as 0,.1,.3, or intervals such as '[0,1] (1,3] (3,..)'"
 USAGE = {
-    "no command": ([], "Usage: "),
-    "unknown command": (["nope"], "Error: No such command 'nope'.\n"),
-    "unknown format": (["import", "nope", "x"], "Error: Invalid value for 'FORMAT': 'nope' is not one of"),
+    "unknown command": (["nope"], "No such command 'nope'", ""),
+    "misspelt command": (["reprot"], "No such command 'reprot' (did you mean report?)", ""),
+    "misspelt subcommand": (["db", "chek"], "No such command 'chek'. Did you mean 'check'?", "db"),
+    "misspelt option": (
+        ["report", "--gats", "x"],
+        "No such option '--gats'. Did you mean '--gate'?",
+        "report",
+    ),
+    "option of another command": (
+        ["report", "--last", "3"],
+        "No such option '--last': it is of `compare`",
+        "report",
+    ),
+    "option of a command of a group": (
+        ["runs", "--annotator", "x"],
+        "No such option '--annotator': it is of `review import`, `review serve`",
+        "runs",
+    ),
+    "option of many": (
+        ["report", "--dry-run"],
+        "No such option '--dry-run': it is of `run`, `simulate`, `judge` and others",
+        "report",
+    ),
+    "unknown format": (
+        ["import", "nope", "x"],
+        f"Invalid value for 'FORMAT': 'nope' is none of {FORMATS}",
+        "import",
+    ),
+    "misspelt format": (
+        ["import", "judgebenhc", "x"],
+        f"Invalid value for 'FORMAT': 'judgebenhc' is none of {FORMATS} (did you mean judgebench?)",
+        "import",
+    ),
+    "misspelt choice": (
+        ["score", "--gap-source", "agnt"],
+        "Invalid value for '--gap-source': 'agnt' is none of agent, session, judge, external "
+        "(did you mean agent?)",
+        "score",
+    ),
+    "nothing to import": (["import"], f"Missing argument 'FORMAT'. Choose from: {FORMATS}", "import"),
     "rewards without a run": (
         ["import", "rewards", "x"],
-        "Error: rewards needs --run RUN: the run whose pairs get them\n",
+        "rewards needs --run RUN: the run whose pairs get them",
+        "import",
     ),
     "pandalm with one file": (
         ["import", "pandalm", "x"],
-        "Error: pandalm needs two files: the test set and the judge's results\n",
+        "pandalm needs two files: the test set and the judge's results",
+        "import",
     ),
     "grammar where the format says it": (
         ["import", "llmbar", "x", "--grammar", "json"],
-        "Error: llmbar says itself how its replies are read: no --grammar\n",
+        "llmbar says itself how its replies are read: no --grammar",
+        "import",
     ),
     "near without buckets": (
         ["score", "--near", "1"],
-        "Error: --near needs --buckets: a preset says itself what is near\n",
+        "--near needs --buckets: a preset says itself what is near",
+        "score",
     ),
-    "buckets that overlap": (["score", "--buckets", "[0,2] (1,3]"], "Error: Invalid value for --buckets: "),
-    "two ways to print": (["sql", "select 1", "--csv", "--json"], "Error: --csv or --json, not both\n"),
-    "unknown view": (["views", "nope"], "Error: Invalid value for VIEW: 'nope' is none of agent_pairs, "),
-    "export without a file": (["export", "pairs"], "Error: Missing option '-o' / '--output'.\n"),
+    "buckets that overlap": (
+        ["score", "--buckets", "[0,2] (1,3]"],
+        "Invalid value for --buckets: the last bucket must be open at the top: write (1,..)",
+        "score",
+    ),
+    "misspelt bucket set": (
+        ["score", "--buckets", "gage"],
+        f"Invalid value for --buckets: 'gage' is no bucket set (did you mean gauge?): {BUCKETS}",
+        "score",
+    ),
+    "an edge that is a word": (
+        ["import", "csv", "x", "--buckets", "0,.1,wide"],
+        f"Invalid value for --buckets: 'wide' is not a number: {BUCKETS}",
+        "import",
+    ),
+    "two ways to print": (["sql", "select 1", "--csv", "--json"], "--csv or --json, not both", "sql"),
+    "unknown view": (["views", "nope"], f"Invalid value for VIEW: 'nope' is none of {VIEWS}", "views"),
+    "misspelt view": (
+        ["views", "misselction_by_gap"],
+        f"Invalid value for VIEW: 'misselction_by_gap' is none of {VIEWS} "
+        "(did you mean misselection_by_gap?)",
+        "views",
+    ),
+    "export of a view": (
+        ["export", "agent_pair", "-o", "x.csv"],
+        "Invalid value for 'WHAT': 'agent_pair' is none of dpo, pairs, logs, gauge-csv, parquet; "
+        "`reward-audit views agent_pairs --csv` prints the view",
+        "export",
+    ),
+    "export without a file": (["export", "pairs"], "Missing option '-o' / '--output'", "export"),
+    "line that would drive the terminal": (["a\x1b[2J\nb"], "No such command 'a\\x1b[2J\\nb'", ""),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("args", "message"), USAGE.values(), ids=USAGE.keys())
-def test_command_line_when_it_is_wrong_then_it_says_so_with_exit_code_2_and_makes_no_database(
-    cli: Callable[..., Any], tmp_path: Path, args: list[str], message: str
+@pytest.mark.parametrize(("args", "message", "command"), USAGE.values(), ids=USAGE.keys())
+def test_command_line_when_it_is_wrong_then_one_line_says_so_with_exit_code_2_and_makes_no_database(
+    cli: Callable[..., Any], tmp_path: Path, args: list[str], message: str, command: str
 ) -> None:
     ran = cli(*args)
 
+    helped = f"python -m audit {command}".strip()
+    assert ran.stderr == f"error: {message} (help: {helped} --help)\n"
     assert (ran.code, ran.stdout) == (2, "")
-    assert message in ran.stderr
-    assert "Traceback" not in ran.stderr
     assert not (tmp_path / "audit.db").exists()
+
+
+def test_command_line_when_it_names_no_command_then_the_help_is_shown_with_exit_code_2(
+    cli: Callable[..., Any],
+) -> None:
+    for args in ((), ("db",)):
+        ran = cli(*args)
+        assert (ran.code, ran.stdout, ran.stderr[:7]) == (2, "", "Usage: "), args
+        assert "\nCommands:\n" in ran.stderr
 
 
 def test_shared_options_when_given_before_or_after_the_command_then_they_mean_the_same(
@@ -299,6 +405,13 @@ def wait_until_it_writes(process: subprocess.Popen[bytes], log: Path) -> None:
             return
         time.sleep(0.02)
     raise AssertionError("the import ended, or never began, before it could be interrupted")
+
+
+def test_db_check_when_it_counts_rows_then_all_counts_end_in_one_column(cli: Any) -> None:
+    assert cli("db", "upgrade").code == 0
+    rows = [line for line in cli("db", "check").stdout.splitlines() if line.endswith(" rows")]
+    assert "  provider_batches            0 rows" in rows
+    assert {len(line) for line in rows} == {len(rows[0])}
 
 
 def test_db_check_when_the_database_is_newer_then_it_is_not_called_older(cli: Any, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_plan_when_its_wish_is_no_number_then_it_is_a_usage_error(cli: Cli, opti
     ran = cli("plan", option, "nan")
 
     assert (ran.code, ran.stdout) == (2, "")
-    assert f"Invalid value for '{option}': 'nan' is no number between 0 and 1." in ran.stderr
+    assert f"Invalid value for '{option}': 'nan' is no number between 0 and 1 (help: " in ran.stderr
 
 
 JUDGEBENCH = {

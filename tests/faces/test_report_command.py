@@ -293,6 +293,29 @@ def test_names_when_hostile_then_they_are_inert_wherever_they_are_shown(
     assert "[red]\\x1b[31mn⏎n" in shown["runs",].stdout
 
 
+def test_report_when_it_is_of_sessions_alone_then_one_empty_line_stands_before_its_notes(
+    cli: Callable[..., Any], tmp_path: Path
+) -> None:
+    file = tmp_path / "sessions.csv"
+    said = "r1,u,j,{agent},{level},{success},1,1,2,0,t{task}\n"
+    columns = "run_id,sim_user_model,judge_model,agent_model,satisfaction,task_success,prompt_tokens,"
+    rows = [
+        said.format(agent=agent, level=level, success=success, task=task)
+        for task in range(4)
+        for agent, level, success in (("ash", 0.9, 1), ("elm", 0.9, task % 2))
+    ]
+    head = columns + "completion_tokens,total_tokens,judge_flip,task_id\n"
+    file.write_text(head + "".join(rows), encoding="utf-8")
+    assert cli("import", "gauge-csv", file).code == 0
+    lines = cli("report").stdout.splitlines()
+
+    notes = [number for number, line in enumerate(lines) if line.startswith("Note: ")]
+    assert notes
+    assert lines[notes[0] - 1] == ""
+    assert "\n\n\n" not in "\n".join(lines)
+    assert lines[-1] != ""
+
+
 def test_report_when_a_gate_is_asked_for_of_sessions_alone_then_it_says_what_to_do(
     sqlite_url: str, tmp_path: Path
 ) -> None:

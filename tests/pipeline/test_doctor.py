@@ -69,8 +69,24 @@ def test_roles_when_shown_on_a_terminal_then_the_same_stands_there_within_80_col
     ]
     assert max(map(len, lines)) <= 80
     assert "\x1b" not in did.stdout
-    counts = doctor().found["counts"]
-    assert lines[-1] == f"0 errors, 0 warnings, {counts['ok']} ok"
+    assert lines[-1].startswith("0 errors, 0 warnings, ")
+
+
+def test_counts_when_one_entry_stands_for_several_places_then_both_numbers_are_told(
+    here: Callable[..., Any], doctor: Doctor, tmp_path: Path
+) -> None:
+    unset = {"api_key_env": "UNSET_KEY"}
+    write_config(tmp_path, profiles(customer=unset, v1=unset, v2=unset, judge={"model": "YOUR_JUDGE_MODEL"}))
+    lines = here("doctor").stdout.splitlines()
+    found = doctor().found
+    for level, word in (("error", "errors"), ("warning", "warnings"), ("ok", "ok")):
+        entries = sum(line.split(" ")[0] == level for line in lines[:-1])
+        places = sum(item["level"] == level for item in found["findings"])
+        assert found["counts"][level] == places
+        noun = level if entries == 1 else word
+        told = f"{entries} {noun}" + ("" if entries == places else f" (in {places} places)")
+        assert told in lines[-1].split(", "), (told, lines[-1])
+    assert lines[-1].startswith("2 errors (in 4 places), ")
 
 
 def test_doctor_when_there_is_no_config_then_it_looks_at_the_embedded_one_and_says_so(doctor: Doctor) -> None:

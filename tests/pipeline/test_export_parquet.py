@@ -84,7 +84,7 @@ def test_tables_when_exported_then_each_row_is_there_with_its_values(
         (("pairs", "columns"), "columns: only `export parquet` takes a folder; name the file after -o"),
         (("parquet", "columns", "-o", "other"), "name the folder once"),
         (("parquet",), "name the folder to write to"),
-        (("pairs",), "Missing option '-o' / '--output'."),
+        (("pairs",), "Missing option '-o' / '--output' (help: "),
     ],
 )
 def test_export_when_its_target_is_none_then_it_is_a_wrong_command_line(

@@ -286,7 +286,7 @@ SESSION_MEETS: dict[str, tuple[list[Any], str | None]] = {
     "no choices": ([Say(body={"choices": []})], "empty choices"),
     "error under 200": ([Say(body={"error": {"message": "no"}})], "error under status 200: no"),
     "503 until the attempts end": ([refusing("down", 503)] * 2, "HTTP 503: down"),
-    "refused key": ([refusing("bad key", 401)], "HTTP 401: bad key"),
+    "refused key": ([refusing("bad key", 401)], "HTTP 401 at http://127.0.0.1:"),
     "a byte a second": ([DRIP, DRIP], TIMEOUT),
     "nothing at all": ([HANG, HANG], TIMEOUT),
     "500 then good": ([refusing("boom", 500)], None),

@@ -67,6 +67,42 @@ def test_run_when_a_model_refuses_every_call_then_it_stops_soon_and_names_it(sta
     assert f"problem: {calls} failed calls of {name}: HTTP 404" in ran.stderr
 
 
+def test_run_when_a_key_is_refused_then_address_and_variable_are_named_and_retrying_is_advised(
+    stage: Stage,
+) -> None:
+    stage.changes["max_error_rate"] = 0.05
+    stage.profiles[USER] = {"api_key_env": "GUEST_KEY"}
+    stage.parts[USER] = lambda *_: refusing("bad key", 401)
+    ran = stage.run(env={"GUEST_KEY": "sk-guest-0123456789"})
+    assert ran.code == 4
+    url = f"{stage.server.base_url}/chat/completions"
+    lines = ran.stderr.splitlines()
+    assert f"problem: 2 failed calls of {USER}: HTTP 401 at {url} (key: GUEST_KEY): bad key" in lines
+    assert lines[-1] == (
+        "incomplete: more calls failed than max_error_rate allows: --retry-errors asks them again"
+    )
+    assert "sk-guest" not in ran.stderr + ran.stdout
+
+
+def test_run_when_a_model_is_not_there_then_a_corrected_config_is_told_to_begin_another_run(
+    stage: Stage,
+) -> None:
+    stage.changes["max_error_rate"] = 0.05
+    stage.parts[IDLE] = lambda *_: refusing("no such model", 404)
+    advice = (
+        f"incomplete: more calls failed than max_error_rate allows: if model or base_url of {IDLE} is wrong, "
+        "correct it in the config, which then begins another run; if not, --retry-errors asks again"
+    )
+    for _ in range(2):  # the second time without a call
+        ran = stage.run("--resume", "latest") if stage.database.exists() else stage.run()
+        assert (ran.code, ran.stderr.splitlines()[-1]) == (4, advice)
+    del stage.parts[IDLE]
+    assert stage.run("--resume", "latest", "--retry-errors").code == 0
+    stage.profiles[IDLE] = {"max_tokens": 99}
+    assert stage.run().code == 0
+    assert stage.rows("select count(*) from audit_runs") == [(2,)]
+
+
 def test_run_when_a_model_refuses_some_calls_then_it_goes_on(stage: Stage) -> None:
     stage.tasks = [task(f"K{number}") for number in range(1, 13)]
     seen: list[int] = []

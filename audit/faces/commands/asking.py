@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from audit.faces.cli import settings_of, shared_options
+from audit.words.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from audit.doors.query import Answer
@@ -71,7 +72,8 @@ def views_command(ctx: click.Context, view: str | None, run: str | None, as_csv:
             click.echo()
         return
     if view not in texts:
-        raise click.BadParameter(f"{view!r} is none of {', '.join(sorted(texts))}", param_hint="VIEW")
+        known = f"{', '.join(sorted(texts))}{did_you_mean(view, texts)}"
+        raise click.BadParameter(f"{view!r} is none of {known}", param_hint="VIEW")
     _print(_rows_of(settings.db, view, run), as_csv, settings.as_json)
 
 

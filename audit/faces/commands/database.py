@@ -53,8 +53,9 @@ def check(ctx: click.Context) -> None:
         if found["revision"] is not None and found["revision"] > found["head"]:
             current = "newer than this program: upgrade the program"
         click.echo(f"{found['url']}\nrevision {found['revision']} ({current})")
+        width = max(map(len, found["rows"]), default=0)
         for table, count in found["rows"].items():
-            click.echo(f"  {table:<14} {count:>12,} rows")
+            click.echo(f"  {table:<{width}} {count:>12,} rows")
         click.echo("sound" if not found["faults"] else "faults:")
         for fault in found["faults"]:
             click.echo(f"  {fault}")

@@ -2,12 +2,14 @@
 
 import math
 import re
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from audit.faces.cli import Settings, check_output, settings_of, shared_options
+from audit.faces.usage import Named
 from audit.words.flags import FLAGS, STORED, TOLD, no_row
 
 if TYPE_CHECKING:
@@ -20,6 +22,18 @@ _ENDINGS = {
     "gauge-csv": (".csv",),
 }
 _OF_DPO = ("gate", "prefer", "cut", "form", "keep", "drop", "min_gap", "max_chars", "split", "card")
+
+
+class _What(Named):
+    """What is exported; of a view it says where its rows are to be had."""
+
+    def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
+        from audit.doors.shipped import view_texts
+
+        views = view_texts()
+        meant = next(iter(get_close_matches(str(value), [*self.choices, *views], n=1)), None)
+        hint = f"; `reward-audit views {meant} --csv` prints the view" if meant in views else ""
+        return super().get_invalid_choice_message(value, ctx) + hint
 
 
 def _flag_option(name: str, flags: tuple[str, ...], text: str) -> Any:
@@ -62,7 +76,7 @@ def dpo_options(command: Any) -> Any:
 
 
 @click.command("export")
-@click.argument("what", metavar="WHAT", type=click.Choice(("dpo", "pairs", "logs", "gauge-csv", "parquet")))
+@click.argument("what", metavar="WHAT", type=_What((*_ENDINGS, "parquet")))
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
 @click.option(
     "-o", "--output", "path", metavar="FILE", type=click.Path(path_type=Path),

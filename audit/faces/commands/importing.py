@@ -8,6 +8,7 @@ import click
 
 from audit.faces.cli import command_line, settings_of, shared_options
 from audit.faces.options import chosen_buckets, scale_options
+from audit.faces.usage import Named
 from audit.words.errors import BadFile
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def _options(command: Any) -> Any:
 
 
 @click.command("import")
-@click.argument("format_name", metavar="FORMAT", type=click.Choice(FORMATS))
+@click.argument("format_name", metavar="FORMAT", type=Named(FORMATS))
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @_options
 @scale_options

@@ -178,6 +178,7 @@ def _stages(ctx: click.Context, stages: tuple[str, ...], options: dict[str, Any]
 def _run_stages(settings: Settings, stages: tuple[str, ...], options: dict[str, Any], told: Told) -> int:
     """Do the stages; the exit code."""
     from audit.doors.db import opened
+    from audit.faces import output
     from audit.faces.following import Limits
     from audit.faces.progress import live_progress
     from audit.pipeline.live import refuse_keys
@@ -225,20 +226,20 @@ def _run_stages(settings: Settings, stages: tuple[str, ...], options: dict[str, 
             limits = Limits(_path(settings), tuple(panel.gate for panel in config.judges))
             return tell_outcome(engine, ran, settings.as_json, stages, told, limits)
     except KeyboardInterrupt:
-        click.echo("stopped: what was done is stored; the same command goes on from there", err=True)
+        output.tell("stopped: what was done is stored; the same command goes on from there", err=True)
         told.log.event("interrupted")
         return EXIT_INTERRUPTED
 
 
 def _tell_run(run: "Run", is_new: bool, name: str) -> None:
     """Which run it is, and where a config of another name goes on with it, how to have another one."""
-    from audit.faces.output import visible
+    from audit.faces.output import tell
 
-    click.echo(f"{'run' if is_new else 'going on with run'} {run.run_id} ({run.status})", err=True)
+    tell(f"{'run' if is_new else 'going on with run'} {run.run_id} ({run.status})", err=True)
     if run.name != name:
-        click.echo(
-            f"it is called {visible(run.name)} and not {visible(name)}, but of this config for the rest: "
-            "--new or --name begins another",
+        tell(
+            f"it is called {run.name} and not {name}, but of this config for the rest: --new or --name "
+            "begins another",
             err=True,
         )
 
@@ -278,11 +279,12 @@ def _config(settings: Settings, options: dict[str, Any], *, judges_only: bool) -
     """The config that is named, else `audit.yaml`, else the embedded one; with what the options change."""
     from audit.doors.config import load_config
     from audit.doors.shipped import shipped
+    from audit.faces import output
 
     path = _path(settings) or shipped("data") / "embedded.yaml"
     config, notes = load_config(path, settings.environ, judges_only=judges_only)
     for note in notes:
-        click.echo(f"note: {note}", err=True)
+        output.tell(f"note: {note}", err=True, hanging=6)
     changes: dict[str, Any] = {}
     if options["seed"] is not None:
         profiles = [
@@ -307,6 +309,7 @@ def _path(settings: Settings) -> Path | None:
 def _print_roles(config: "Config") -> None:
     """Who answers where, before anything is spent; and what judge and user share."""
     from audit.doors.llm_url import shown_url
+    from audit.faces import output
     from audit.verbs.isolation import role_isolation
 
     user = [config.user] if config.user else []
@@ -315,9 +318,9 @@ def _print_roles(config: "Config") -> None:
             profile = config.profile(name)
             key = profile.api_key_env or ("a key in the file" if profile.api_key else "no key")
             url = shown_url(profile.base_url)
-            click.echo(f"{role:<6} {name}: {profile.model} at {url}, {key}", err=True)
+            output.tell(f"{role:<6} {name}: {profile.model} at {url}, {key}", err=True, hanging=7)
     for warning in role_isolation(config):
-        click.echo(f"warning: {warning}", err=True)
+        output.tell(f"warning: {warning}", err=True, hanging=9)
 
 
 def _dry_run(order: "Order", settings: Settings) -> None:

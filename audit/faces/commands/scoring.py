@@ -25,7 +25,7 @@ def score_command(ctx: click.Context, /, run: str, **options: Any) -> None:
     """
     buckets = chosen_buckets(options["buckets"], options["near"])
     from audit.doors.db import opened
-    from audit.faces.output import print_json, say, shown, visible
+    from audit.faces.output import print_json, say, shown, tell
     from audit.pipeline.report_words import scale_warnings
     from audit.pipeline.reporting import headline, report
     from audit.pipeline.scoring import score_run
@@ -51,8 +51,8 @@ def score_command(ctx: click.Context, /, run: str, **options: Any) -> None:
         if settings.as_json:
             print_json(scale)
             return
-        click.echo(", ".join(f"{name} {value}" for name, value in scale.items()))
+        tell(", ".join(f"{name} {value}" for name, value in scale.items()))
         found = report(engine, scored.run_id)
         say(shown(headline(found)))
         for warning in scale_warnings(found):
-            click.echo(f"warning: {visible(warning)}", err=True)
+            tell(f"warning: {warning}", err=True, hanging=9)
