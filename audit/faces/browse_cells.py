@@ -78,13 +78,37 @@ def render_cell(value: Any, column: str, table: str | None, database: str, datas
 
 
 def _body(text: str, whole: bool) -> Markup:
-    if whole or len(text) <= _FOLDED:
-        parsed = _parsed(text)
-        if parsed is not None:
-            return Markup('<div class="json">{}</div>').format(_tree(parsed, 0))
-        return Markup("<pre>{}</pre>").format(legible(text))
-    more = f"{len(text) - _FOLDED:,} characters more: open the row"
-    return Markup('<pre>{}</pre><p class="more">… {}</p>').format(legible(text[:_FOLDED]), more)
+    is_whole = whole or len(text) <= _FOLDED
+    parsed = _parsed(text)
+    if parsed is not None:
+        shown = parsed if is_whole else _beginning(parsed, [_FOLDED])
+        body = Markup('<div class="json">{}</div>').format(_tree(shown, 0))
+    else:
+        body = Markup("<pre>{}</pre>").format(legible(text if is_whole else text[:_FOLDED]))
+    if is_whole:
+        return body
+    return body + Markup('<p class="more">… of {} characters: open the row</p>').format(f"{len(text):,}")
+
+
+def _beginning(value: Any, left: list[int], depth: int = 0) -> Any:
+    """The first part of a JSON value; `left`: so many characters, counted down."""
+    if depth >= _DEEPEST:
+        value = _flat(value)
+    if isinstance(value, str):
+        kept = value[: max(left[0], 0)]
+        left[0] -= len(value)
+        return kept if len(kept) == len(value) else f"{kept}…"
+    left[0] -= 1
+    if not isinstance(value, dict | list):
+        return value
+    parts = value.items() if isinstance(value, dict) else enumerate(value)
+    found: dict[Any, Any] = {}
+    for name, part in parts:
+        if left[0] <= 0:
+            break
+        left[0] -= len(str(name))
+        found[name] = _beginning(part, left, depth + 1)
+    return found if isinstance(value, dict) else list(found.values())
 
 
 def _parsed(text: str) -> Any:
@@ -96,13 +120,20 @@ def _parsed(text: str) -> Any:
         return None
 
 
+def _flat(value: Any) -> Any:
+    """An object or a list as JSON, anything else as it is."""
+    if not isinstance(value, dict | list):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return "…"
+
+
 def _tree(value: Any, depth: int) -> Markup:
     """Objects as definition lists, lists as numbered ones; what lies too deep as JSON."""
-    if depth >= _DEEPEST and isinstance(value, dict | list):
-        try:
-            value = json.dumps(value, ensure_ascii=False)
-        except RecursionError:
-            value = "…"
+    if depth >= _DEEPEST:
+        value = _flat(value)
     if isinstance(value, dict) and value:
         rows = (
             Markup("<dt>{}</dt><dd>{}</dd>").format(legible(key), _tree(item, depth + 1))

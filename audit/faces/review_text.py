@@ -41,6 +41,8 @@ def tell_export(found: "Exported", n: int, *, as_json: bool) -> None:
         return
     what = "sessions" if found.gate is None else "pairs"
     click.echo(f"wrote {count:,} {what} of run {found.run_id} to {', '.join(map(str, found.files))}")
+    if len(found.picked) > 1:
+        click.echo(f"of each kind, a {what[:-1]} being of the first that applies to it:")
     for reason, picked in sorted(found.picked.items()):
         click.echo(f"  {reason:<16} {picked:>6,} of {found.sizes[reason]:,}")
     if count < n:

@@ -210,12 +210,35 @@ def test_long_text_when_in_a_table_then_it_is_folded_and_cut_and_whole_on_its_ow
     (pair,) = rows(page, "audit_pairs", source_pair_id="pair-script")
     call = rows(page, "calls_of_a_pair", pair_id=pair["pair_id"])[1]
     table = page.ask(f"/audit/judge_logs?pair_id={pair['pair_id']}").text
-    assert "characters more: open the row" in table
+    assert re.search(r"… of \d,\d{3} characters: open the row", table)
     assert "x" * 4000 not in table
     assert "x" * 4000 in page.ask(f"/audit/judge_logs/{call['log_id']}").text
     session = rows(page, "sessions", task_id="task-template", agent="dunlin-3")[0]
     own = page.ask(f"/audit/sessions/{session['session_id']}").text
     assert "<dt>role</dt><dd><span>assistant</span></dd>" in own
+
+
+@pytest.mark.parametrize(
+    ("value", "shown", "hidden"),
+    [
+        ([{"role": "user", "content": "a\nb"}] * 200, "<dt>content</dt><dd><span>a\nb</span></dd>", "[{"),
+        ({"text": "y" * 9000, "late": 1}, "<dt>text</dt>", "late"),
+        ({"deep": json.loads("[" * 30 + '"' + "z" * 9000 + '"' + "]" * 30)}, "<dt>deep</dt>", "z" * 3000),
+        ([7] * 5000, "<li><code>7</code></li>", "7, 7"),
+    ],
+)
+def test_long_json_when_in_a_table_then_its_beginning_is_read_like_a_short_one(
+    value: Any, shown: str, hidden: str
+) -> None:
+    from audit.faces.browse_cells import render_cell
+
+    text = json.dumps(value)
+    cell = str(render_cell(text, "transcript_json", "sessions", "audit", None))
+    body = cell.partition("</summary>")[2]
+    assert shown in body
+    assert hidden not in body
+    assert f"… of {len(text):,} characters: open the row" in body
+    assert len(body) < 100_000
 
 
 @pytest.mark.parametrize(
