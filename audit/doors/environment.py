@@ -20,6 +20,16 @@ class Environment(Mapping[str, str]):
         self._of_file = of_file or {}
         self._file = file
 
+    @property
+    def file(self) -> str | None:
+        """The env file, NULL where none is read."""
+        return self._file or None
+
+    @property
+    def of_file(self) -> tuple[str, ...]:
+        """The variables that the env file holds."""
+        return tuple(self._of_file)
+
     def __getitem__(self, name: str) -> str:
         if self._environ.get(name) or name not in self._of_file:
             return self._environ[name]

@@ -14,16 +14,17 @@ from audit.doors.neighbours import read_profile_list, read_settings, read_toml
 from audit.doors.prompts import prompt
 from audit.doors.tasks import load_tasks
 from audit.pipeline.doctor_live import Probe, probes
-from audit.pipeline.doctor_machine import machine_findings
+from audit.pipeline.doctor_machine import env_file, machine_findings
 from audit.pipeline.doctor_roles import Role, role_findings, role_row, roles_of
 from audit.pipeline.doctor_urls import is_local
+from audit.pipeline.live import buckets_of
 from audit.pipeline.neighbour_profiles import compared, profile_list, twin_variables
 from audit.pipeline.neighbours import Seen, claude_code, codex
 from audit.verbs.isolation import Isolation, isolation, own_kin
 from audit.verbs.left_overs import left_overs
 from audit.verbs.prompt_rules import RULES, checked
 from audit.words.config import Config, Profile
-from audit.words.errors import BadFile
+from audit.words.errors import BadFile, BadRequest
 from audit.words.findings import LEVELS, Finding, error, fine, warning
 from audit.words.keys import keys_in, names_a_key
 from audit.words.vendors import is_placeholder
@@ -62,6 +63,7 @@ def examine(wish: Wish) -> dict[str, Any]:
     is_remote = any(role.is_used and not is_local(role.profile.base_url.strip()) for role in roles)
     findings += left_overs(wish.environ, named, is_remote=is_remote)
     findings += twin_variables("SIM_USER_MODEL, JUDGE_MODEL", wish.environ)
+    findings += env_file(wish.environ)
     findings += machine_findings(wish.db, wish.db_source)
     own = [] if wish.is_embedded else [role.profile.base_url for role in roles if role.is_used]
     findings += _neighbours(wish, own, secrets)
@@ -130,7 +132,11 @@ def _place(fault: BadFile) -> str:
 
 
 def _material(file: str, config: Config) -> Iterator[Finding]:
-    """The tasks, read whole, or the recorded sessions."""
+    """The tasks, read whole, or the recorded sessions; before them buckets that are none."""
+    try:
+        buckets_of(config)
+    except BadRequest as fault:
+        yield error("buckets", file, str(fault), "correct it, or leave it out")
     if config.sessions is not None:
         missing = [name for name in config.sessions.files if not Path(name).is_file()]
         for name in missing:

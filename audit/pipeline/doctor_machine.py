@@ -1,11 +1,14 @@
-"""Doctor: the database, the room on its disk, and the clock."""
+"""Doctor: the env file, the database, the room on its disk, and the clock."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from audit.doors.db_ready import Ready, readiness
+from audit.doors.environment import Environment
 from audit.words.errors import AuditError
 from audit.words.findings import Finding, error, fine, warning
+from audit.words.keys import names_a_key
 
 # When this version was written: no clock that tells an earlier time can be right.
 RELEASED = datetime(2026, 11, 1, tzinfo=UTC)
@@ -59,6 +62,19 @@ def _database(ready: Ready, source: str) -> Finding:
             "`reward-audit db backup FILE` first, to be safe",
         )
     return fine("database", source, f"{ready.url} is at revision {ready.revision}, the newest")
+
+
+def env_file(environ: Environment) -> Iterator[Finding]:
+    """Whether the env file, where it holds keys, is for its owner's eyes alone."""
+    if environ.file is None or not any(map(names_a_key, environ.of_file)):
+        return
+    if Path(environ.file).stat().st_mode & 0o077:
+        yield warning(
+            "env_file",
+            environ.file,
+            "holds keys, and other users of this machine may open it",
+            f"chmod 600 {environ.file}",
+        )
 
 
 def disk(where: str, free_bytes: int) -> Finding:

@@ -58,6 +58,7 @@ def test_roles_when_shown_on_a_terminal_then_the_same_stands_there_within_80_col
 ) -> None:
     write_config(tmp_path, profiles(judge={"api_key_env": "JUDGE_KEY", "rpm": 60}, v1={"model": "\x1b[2Jx"}))
     (tmp_path / ".env").write_text(f"JUDGE_KEY={KEY}\n", encoding="utf-8")
+    (tmp_path / ".env").chmod(0o600)
     did = here("doctor")
     lines = did.stdout.splitlines()
     start = lines.index("llm_judge judge, from audit.yaml: profiles[3]")
@@ -155,6 +156,41 @@ def test_tasks_when_one_has_a_fault_then_it_is_told_before_any_spend(doctor: Doc
     write_config(tmp_path, profiles(), tasks=["tasks"])
     item = doctor().one("tasks")
     assert (item["level"], "no such table: lones" in item["what"]) == ("error", True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"buckets": "gage"}, "buckets: 'gage' is no bucket set (did you mean gauge?)"),
+        ({"buckets": "0,.3,.1"}, "buckets: "),
+        ({"near": 0.1}, "near: it needs buckets"),
+    ],
+)
+def test_buckets_when_they_are_none_then_doctor_and_a_dry_run_say_so(
+    doctor: Doctor, here: Callable[..., Any], tmp_path: Path, changes: dict[str, Any], what: str
+) -> None:
+    file = write_config(tmp_path, profiles(), **changes)
+    item = doctor().one("buckets")
+    assert (item["level"], item["what"].startswith(what)) == ("error", True)
+    dry = here("run", "-c", file, "--dry-run")
+    assert (dry.code, what in dry.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("mode", "line", "bad"),
+    [
+        (0o644, "GATEWAY_KEY=zq7", [("warning", "env_file", ".env")]),
+        (0o600, "GATEWAY_KEY=zq7", []),
+        (0o644, "MODEL=small", []),
+    ],
+)
+def test_env_file_when_others_may_read_its_keys_then_that_is_a_warning(
+    doctor: Doctor, tmp_path: Path, mode: int, line: str, bad: list[tuple[str, ...]]
+) -> None:
+    (tmp_path / ".env").write_text(f"{line}\n", encoding="utf-8")
+    (tmp_path / ".env").chmod(mode)
+    write_config(tmp_path, profiles())
+    assert [found for found in doctor().bad() if found[1] == "env_file"] == bad
 
 
 def test_sessions_when_they_are_recorded_then_their_files_are_looked_for(

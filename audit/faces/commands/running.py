@@ -280,9 +280,11 @@ def _config(settings: Settings, options: dict[str, Any], *, judges_only: bool) -
     from audit.doors.config import load_config
     from audit.doors.shipped import shipped
     from audit.faces import output
+    from audit.pipeline.live import buckets_of
 
     path = _path(settings) or shipped("data") / "embedded.yaml"
     config, notes = load_config(path, settings.environ, judges_only=judges_only)
+    buckets_of(config)  # raises what a dry run must not pass over
     for note in notes:
         output.tell(f"note: {note}", err=True, hanging=6)
     changes: dict[str, Any] = {}
