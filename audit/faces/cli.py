@@ -6,19 +6,18 @@ Commands are loaded when they are called: `--help` must not wait for a database 
 import importlib
 import io
 import os
-import shlex
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from audit import __version__
-from audit.faces.usage import usage_line
 from audit.words.errors import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK, AuditError
 from audit.words.nearest import did_you_mean
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from audit.doors.environment import Environment
 
 DEFAULT_DB = "sqlite:///reward_audit.db"
@@ -71,7 +70,7 @@ class Settings(NamedTuple):
     db: str
     as_json: bool
     verbose: bool
-    config: Path | None
+    config: "Path | None"
     environ: "Environment"
 
 
@@ -122,7 +121,7 @@ def shared_options(command: Any) -> Any:
     """What every command knows; the options may stand before the command's name or after it."""
     for decorator in (
         click.option(
-            "--env-file", metavar="FILE", type=click.Path(path_type=Path), expose_value=False,
+            "--env-file", metavar="FILE", type=click.Path(), expose_value=False,
             callback=_store("env_file"),
             help="Variables that the environment does not set (default: .env, where there is one).",
         ),
@@ -135,7 +134,7 @@ def shared_options(command: Any) -> Any:
             help="Print JSON, for a script.",
         ),
         click.option(
-            "-c", "--config", metavar="FILE", type=click.Path(path_type=Path), expose_value=False,
+            "-c", "--config", metavar="FILE", type=click.Path(), expose_value=False,
             callback=_store("config"),
             help=f"The config, for the commands that read one (default {DEFAULT_CONFIG}).",
         ),
@@ -150,21 +149,25 @@ def shared_options(command: Any) -> Any:
 
 def settings_of(ctx: click.Context) -> Settings:
     """What the shared options say: flag, then environment, then env file, then default. Raises BadFile."""
+    from pathlib import Path
+
     from audit.doors.environment import read_environment
 
     given = ctx.ensure_object(dict)
-    environ = read_environment(given.get("env_file"))
+    environ = read_environment(Path(given["env_file"]) if "env_file" in given else None)
     return Settings(
         db=given.get("db") or environ.get("REWARD_AUDIT_DB") or DEFAULT_DB,
         as_json=given.get("as_json", False),
         verbose=given.get("verbose", False),
-        config=given.get("config"),
+        config=Path(given["config"]) if "config" in given else None,
         environ=environ,
     )
 
 
 def command_line(words: str) -> str:
     """`reward-audit WORDS`, to be typed next, on the database that --db named if it did."""
+    import shlex
+
     from audit.doors.db import show_url
 
     context = click.get_current_context(silent=True)
@@ -172,13 +175,15 @@ def command_line(words: str) -> str:
     return f"reward-audit {words}" + (f" --db {shlex.quote(show_url(db))}" if db else "")
 
 
-def check_output(ctx: click.Context, path: Path, endings: tuple[str, ...]) -> None:
+def check_output(ctx: click.Context, path: "Path", endings: tuple[str, ...]) -> None:
     """Before anything is computed: may this command write that file? Raises BadFile."""
+    from pathlib import Path
+
     from audit.doors import tables
 
     given = ctx.ensure_object(dict)
-    read = (given.get("config"), given.get("env_file"))
-    tables.check_output(path, endings, [file for file in read if file is not None])
+    read = [Path(given[name]) for name in ("config", "env_file") if name in given]
+    tables.check_output(path, endings, read)
 
 
 @click.group(
@@ -214,6 +219,8 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except click.ClickException as error:
+        from audit.faces.usage import usage_line
+
         click.echo(f"error: {_one_line(usage_line(error))}", err=True)
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
