@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 from sqlalchemy import Connection, text
 
+from audit.words.names import CUT
+
 # The judge's call failed, and this judge was not asked again in this order.
 LAST_FAILED = """
     failed.role = 'judge'
@@ -100,12 +102,15 @@ def failed_calls_of(connection: Connection, run_id: str, since: Mapping[str, int
 
 
 def broken_sessions(connection: Connection, run_id: str) -> tuple[int, int]:
-    """How many sessions the run holds, and how many of them the simulated user or a check broke."""
+    """How many sessions the run holds, and how many of them the gateway, the simulated user or a check broke.
+
+    Those that the budget cut are not broken, they are to be gone on with.
+    """
     found = connection.execute(
         text(
-            "select count(*), count(*) filter (where fault in ('simulator', 'verifier')) from sessions "
-            "where run_id = :run_id"
+            "select count(*), count(*) filter (where fault in ('gateway', 'simulator', 'verifier') "
+            "and substr(coalesce(end_reason, ''), 1, :size) <> :cut) from sessions where run_id = :run_id"
         ),
-        {"run_id": run_id},
+        {"run_id": run_id, "size": len(CUT), "cut": CUT},
     ).one()
     return int(found[0]), int(found[1])

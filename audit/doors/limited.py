@@ -13,8 +13,10 @@ from audit.words.errors import AuditError
 
 Value = TypeVar("Value")
 FUNCTION_SECONDS = 60.0
-# What calls of `within` wait for.
+_ENDS = "the program ends"
+# What calls of `within` wait for, and whether none is to begin any more.
 _waited_for: set[Future[Any]] = set()
+_is_over = threading.Event()
 
 
 def importable_from(folder: Path) -> None:
@@ -29,10 +31,13 @@ class Overrun(AuditError):
 
 
 def within(seconds: float, name: str, function: Callable[..., Value], *arguments: object) -> Value:
-    """The function's value, or what it raises: always an Exception. Raises Overrun after `seconds`.
+    """The function's value, or what it raises: always an Exception. Raises Overrun after `seconds`, and at
+    once after `give_up`.
 
     Python cannot stop a thread: a function that is late is left to itself, and dies with the process.
     """
+    if _is_over.is_set():
+        raise Overrun(_ENDS)
     found: Future[Value] = Future()
 
     def work() -> None:
@@ -52,11 +57,17 @@ def within(seconds: float, name: str, function: Callable[..., Value], *arguments
         _waited_for.discard(found)
 
 
+def take_up() -> None:
+    """After `give_up`: functions may be called again."""
+    _is_over.clear()
+
+
 def give_up() -> None:
-    """End every wait of `within` that is under way, as the program wants to end: each raises Overrun."""
+    """The program wants to end: each `within` raises Overrun, those under way and those to come."""
+    _is_over.set()
     for found in tuple(_waited_for):
         with suppress(InvalidStateError):
-            found.set_exception(Overrun("the program ends"))
+            found.set_exception(Overrun(_ENDS))
 
 
 def _do(

@@ -220,8 +220,8 @@ def status_error(answer: Answer, url: str, key_variable: str | None) -> str:
         hint = "" if has_path else " (is /v1 missing in base_url?)"
         return f"HTTP 404 at {url}{hint}: {error_body_says(answer)}"
     if answer.status in (401, 403):
-        key = f"key: {key_variable}" if key_variable else "no key"
-        return f"HTTP {answer.status} at {url} ({key}): {error_body_says(answer)}"
+        key = f" (key: {key_variable})" if key_variable else ""
+        return f"HTTP {answer.status} at {url}{key}: {error_body_says(answer)}"
     return f"HTTP {answer.status}: {error_body_says(answer)}"
 
 

@@ -295,6 +295,14 @@ def count_held(connection: Connection, run_id: str) -> int:
     return int(connection.execute(text(query), {"run_id": run_id}).scalar_one())
 
 
+def count_ended(connection: Connection, run_id: str) -> int:
+    """How many sessions of the run are stored that the budget did not cut."""
+    is_whole = "substr(coalesce(end_reason, ''), 1, :size) <> :cut"
+    query = f"select count(*) from sessions where run_id = :run_id and {is_whole}"  # noqa: S608 - our own text
+    found = connection.execute(text(query), {"run_id": run_id, "size": len(CUT), "cut": CUT})
+    return int(found.scalar_one())
+
+
 def _add_calls(connection: Connection, pairs: dict[str, dict[str, Any]]) -> None:
     calls = _rows_of(
         connection,

@@ -172,7 +172,8 @@ def command_line(words: str) -> str:
 
     context = click.get_current_context(silent=True)
     db = context.ensure_object(dict).get("db") if context is not None else None
-    return f"reward-audit {words}" + (f" --db {shlex.quote(show_url(db))}" if db else "")
+    # Of an address that cannot be shown whole the rest would name another database.
+    return f"reward-audit {words}" + (f" --db {shlex.quote(db)}" if db and show_url(db) == db else "")
 
 
 def check_output(ctx: click.Context, path: "Path", endings: tuple[str, ...]) -> None:

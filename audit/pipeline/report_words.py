@@ -135,7 +135,7 @@ def _few_clusters(found: dict[str, Any]) -> Iterator[str]:
         )
         return
     parts = [(bucket["label"], bucket) for bucket in found["gap_buckets"]]
-    parts += [(group["category"], group) for group in found["categories"]]
+    parts += [(group["category"] or "no category", group) for group in found["categories"]]
     few = [
         f"{name} ({group['misselected_of_decided']['clusters']:,})"
         for name, group in parts

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine
 
 from audit.doors import ask, ask_review, review_files
 from audit.doors.db import reading
-from audit.pipeline.reviewing import Stored, is_done, said_by, store_said
+from audit.pipeline.reviewing import Stored, is_done, said_of, store_said
 from audit.words.records import HumanLabel, ReviewItem, Run
 from audit.words.review import CANNOT_TELL
 
@@ -49,15 +49,15 @@ def status_of(connection: Connection, run: Run) -> dict[str, Any]:
     """`review_status` of a run that is known already."""
     items = ask_review.items(connection, run.run_id)
     labels = ask_review.newest_labels(connection, run.run_id)
-    about = _items_about(connection, items)
+    sessions = ask_review.sessions_of(connection, [item.review_id for item in items])
+    about = _items_about(items, sessions)
     labelled: dict[str, set[str]] = defaultdict(set)
     for label in labels:
         for review_id in about.get(label.pair_id or label.session_id or "", ()):
             labelled[review_id].add(label.annotator)
     reasons = Counter(item.reason for item in items)
     heard = Counter(item.reason for item in items if item.review_id in labelled)
-    annotators = sorted({label.annotator for label in labels})
-    done = {who: _done(connection, run, items, who) for who in annotators}
+    done = _done(items, labels, sessions)
     found = conflicts(labels)
     return {
         "run_id": run.run_id,
@@ -75,17 +75,27 @@ def status_of(connection: Connection, run: Run) -> dict[str, Any]:
                 "done": len(done[who]),
                 "labels": sum(label.annotator == who for label in labels),
             }
-            for who in annotators
+            for who in sorted(done)
         ],
         "conflicts": [{"kind": one.kind, "subject": one.subject, "said": dict(one.said)} for one in found],
         "newest_exported": ask_review.newest_run(connection),
     }
 
 
-def _done(connection: Connection, run: Run, items: list[ReviewItem], annotator: str) -> set[str]:
-    """The items whose every question this person has answered."""
-    said = said_by(connection, run.run_id, items, annotator)
-    return {item.review_id for item in items if is_done(item, said.get(item.review_id))}
+def _done(
+    items: list[ReviewItem],
+    labels: Iterable[HumanLabel],
+    sessions: Mapping[str, tuple[str, str | None]],
+) -> dict[str, set[str]]:
+    """Annotator -> the items whose every question they have answered."""
+    own: dict[str, list[HumanLabel]] = defaultdict(list)
+    for label in labels:
+        own[label.annotator].append(label)
+    found: dict[str, set[str]] = {}
+    for who, newest in own.items():
+        said = said_of(newest, items, sessions, who)
+        found[who] = {item.review_id for item in items if is_done(item, said.get(item.review_id))}
+    return found
 
 
 def conflicts(labels: Iterable[HumanLabel]) -> list[Conflict]:
@@ -101,10 +111,11 @@ def conflicts(labels: Iterable[HumanLabel]) -> list[Conflict]:
     ]
 
 
-def _items_about(connection: Connection, items: list[ReviewItem]) -> dict[str, list[str]]:
+def _items_about(
+    items: list[ReviewItem], sessions: Mapping[str, tuple[str, str | None]]
+) -> dict[str, list[str]]:
     """pair_id or session_id -> the items that show it."""
     about: dict[str, list[str]] = defaultdict(list)
-    sessions = ask_review.sessions_of(connection, [item.review_id for item in items])
     for item in items:
         for subject in {item.pair_id, *sessions[item.review_id]} - {None}:
             about[str(subject)].append(item.review_id)

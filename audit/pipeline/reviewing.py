@@ -4,7 +4,7 @@ People see positions, labels are stored by side: only this file leads from one t
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Engine
@@ -112,14 +112,21 @@ def said_by(
     connection: Connection, run_id: str, items: Sequence[ReviewItem], annotator: str
 ) -> dict[str, Said]:
     """review_id -> what this annotator says of the item now, as it was shown."""
-    labels = {
-        (label.kind, label.pair_id or label.session_id): label
-        for label in ask_review.newest_labels(connection, run_id)
-        if label.annotator == annotator
-    }
+    newest = [one for one in ask_review.newest_labels(connection, run_id) if one.annotator == annotator]
+    sessions = ask_review.sessions_of(connection, [item.review_id for item in items])
+    return said_of(newest, items, sessions, annotator)
+
+
+def said_of(
+    newest: Iterable[HumanLabel],
+    items: Sequence[ReviewItem],
+    sessions: Mapping[str, tuple[str, str | None]],
+    annotator: str,
+) -> dict[str, Said]:
+    """As `said_by`, of this annotator's newest labels, the oldest first; `sessions`: those of each item."""
+    labels = {(label.kind, label.pair_id or label.session_id): label for label in newest}
     # In the order in which they count: two may have been stored in one millisecond.
     place = {label: number for number, label in enumerate(labels.values())}
-    sessions = ask_review.sessions_of(connection, [item.review_id for item in items])
     found: dict[str, Said] = {}
     for item in items:
         preferred = labels.get(("preference", item.pair_id))

@@ -12,7 +12,7 @@ from audit.doors import ask, counts, store_live, waiting
 from audit.doors.config import keys_of
 from audit.doors.db import reading, writing
 from audit.doors.lease import leased
-from audit.doors.limited import give_up
+from audit.doors.limited import give_up, take_up
 from audit.doors.llm import Models
 from audit.doors.tasks import load_tasks
 from audit.pipeline import planning, recorded
@@ -104,6 +104,8 @@ def _work(
     except BaseException:
         _set_status(engine, found, "stopped")
         raise
+    finally:
+        take_up()
     with writing(engine) as connection:
         status = settle_status(connection, found, stages, order.config.max_error_rate)
     return Ran(found, status if is_done or status.startswith("too_many") else "stopped", meter)

@@ -86,7 +86,7 @@ def choose_gate(connection: Connection, run: Run, wanted: str | None) -> str:
 
 
 def left(connection: Connection, run: Run) -> dict[str, int]:
-    """Stage -> the units it still has to do. A call that failed for good counts as done."""
+    """Stage -> the units it still has to do. What failed for good counts as done, a call or a session."""
     gates = gates_in_hand(run) or ask.gates(connection, run.run_id)
     since = next(iter(judged_since(run, gates).values()), 0)
     unjudged = waiting.unjudged(connection, run.run_id, False, gates)
@@ -99,7 +99,7 @@ def left(connection: Connection, run: Run) -> dict[str, int]:
         return judging
     planned = json.loads(run.config_json)["planned"]
     return judging | {
-        "simulate": planned["sessions"] - waiting.count_held(connection, run.run_id),
+        "simulate": planned["sessions"] - waiting.count_ended(connection, run.run_id),
         "verify": waiting.count_unverified(connection, run.run_id, False),
     }
 
@@ -113,7 +113,7 @@ def settle_status(
     done             these stages have nothing left to do, others have
     stopped          there is something left for these stages
     too_many_errors  more calls failed for good than `max_error_rate` (the run's own where none is given)
-    too_many_broken  so many sessions are of no use: the simulated user, or a check, broke them
+    too_many_broken  so many sessions are of no use: the gateway, the simulated user, or a check, broke them
     """
     most = config_of(run)["max_error_rate"] if max_error_rate is None else max_error_rate
     calls, lost = failed_share(connection, run)

@@ -23,8 +23,8 @@ def rogan_gladen(
     Med. 113:13-22): with n + z^2, m0 + 2, m1 + 2 trials and z^2/2, 1, 1 successes more, theta~ + shift -+
     z sqrt(p~(1-p~)/n~ + (1-theta~)^2 v0 + theta~^2 v1)/(q0~ + q1~ - 1), shift = 2 z^2 (theta~ v1 -
     (1-theta~) v0), v = q~(1-q~)/m~. It takes the n rows as others than the m0 + m1, and all as independent.
-    Raises ValueError where q0 + q1 <= 1 (the judge tells nothing, or the opposite), for a part above its
-    whole, and for a whole of 0.
+    With so few labels that q0~ + q1~ <= 1 it is from 0 to 1. Raises ValueError where q0 + q1 <= 1 (the judge
+    tells nothing, or the opposite), for a part above its whole, and for a whole of 0.
     """
     for part, whole in ((said, n), (right_no, m0), (right_yes, m1)):
         if not 0 <= part <= whole * (1 + 1e-12) or not whole:
@@ -39,13 +39,16 @@ def rogan_gladen(
     more, more0, more1 = n + z2, m0 + 2, m1 + 2
     right_no, right_yes = min(right_no, m0), min(right_yes, m1)
     p, q0, q1 = (said + z2 / 2) / more, (right_no + 1) / more0, (right_yes + 1) / more1
+    value = _share((said / n + right_no / m0 - 1) / informed)
+    if q0 + q1 - 1 <= 1e-12:
+        return {"value": value, "low": 0.0, "high": 1.0}
     theta = (p + q0 - 1) / (q0 + q1 - 1)
     v0, v1 = q0 * (1 - q0) / more0, q1 * (1 - q1) / more1
     centre = theta + 2 * z2 * (theta * v1 - (1 - theta) * v0)
     spread = math.sqrt(p * (1 - p) / more + (1 - theta) ** 2 * v0 + theta**2 * v1)
     half = Z95 * spread / (q0 + q1 - 1)
     return {
-        "value": _share((said / n + right_no / m0 - 1) / informed),
+        "value": value,
         "low": _share(centre - half),
         "high": _share(centre + half),
     }

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from audit.doors.limited import Overrun, give_up, within
+from audit.doors.limited import Overrun, give_up, take_up, within
 from audit.doors.world import FinalWorld, World
 from audit.verbs.verify import verify
 from audit.words.tasks import Check, Domain, Task, Tool
@@ -84,7 +84,9 @@ def test_give_up_when_a_function_is_at_work_then_its_caller_goes_on_at_once_and_
             waiting.result(timeout=5)
     release.set()
     assert ended.wait(10)
-    give_up()
+    with pytest.raises(Overrun, match="the program ends"):
+        within(5, "f", max, 1, 2)
+    take_up()
     assert within(5, "f", max, 1, 2) == 2
 
 

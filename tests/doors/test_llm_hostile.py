@@ -417,7 +417,7 @@ async def test_chat_when_a_key_is_refused_then_the_error_names_address_and_varia
         refused = await ask(f"{server.base_url}?api-version=1")
         keyless = await ask(server.base_url, api_key_env=None)
     assert refused.error == f"HTTP {status} at {url} (key: JUDGE_KEY): no [key]!"
-    assert keyless.error == f"HTTP {status} at {url} (no key): no [key]!"
+    assert keyless.error == f"HTTP {status} at {url}: no [key]!"
 
 
 @on_asyncio

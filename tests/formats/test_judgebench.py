@@ -83,13 +83,6 @@ def test_read_when_a_decision_is_recorded_then_it_is_a_choice_by_position_in_bot
     ]
 
 
-def test_read_when_rows_ask_the_same_then_they_are_trials_of_one_task(tmp_path: Path) -> None:
-    path = tmp_path / "outputs.jsonl"
-    rows = [record(), record(pair_id="p2", question="p"), record(pair_id="p3", response_A="c")]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert [(p.task_id, p.trial) for p in judgebench.read(path, None)] == [("p1", 0), ("p2", 0), ("p1", 1)]
-
-
 def test_read_when_the_label_names_b_then_b_has_the_reward(tmp_path: Path) -> None:
     pair = read_one(tmp_path, label="B>A")
     assert (pair.success_a, pair.success_b, pair.reward_a, pair.reward_b) == (0, 1, 0.0, 1.0)

@@ -54,13 +54,6 @@ def test_read_when_a_pair_is_complete_then_every_field_has_its_place(tmp_path: P
     )
 
 
-def test_read_when_rows_ask_the_same_then_they_are_trials_of_one_task(tmp_path: Path) -> None:
-    pairs = read(tmp_path, record(), record(input="p"), record(output_1="three"))
-    assert [(p.source_pair_id, p.task_id, p.trial) for p in pairs] == [
-        ("0", "0", 0), ("1", "1", 0), ("2", "0", 1)
-    ]  # fmt: skip
-
-
 def test_read_when_the_label_is_a_preference_then_success_stays_unknown(tmp_path: Path) -> None:
     pairs = read(tmp_path, record(label=1), record(label=2))
     assert [(p.reward_a, p.reward_b, p.success_a, p.success_b) for p in pairs] == [

@@ -55,11 +55,19 @@ def test_read_when_a_pair_is_complete_then_every_field_has_its_place(tmp_path: P
     )
 
 
-def test_read_when_rows_ask_the_same_then_they_are_trials_of_one_task(tmp_path: Path) -> None:
-    rows = [record(3), record(4, cmp_key="opt-7b_llama-7b"), record(5, input="else"), record(6)]
-    pairs = pandalm.read(files(tmp_path, rows, [result(idx) for idx in (3, 4, 5, 6)]))
-    assert [(p.source_pair_id, p.task_id, p.trial) for p in pairs] == [
-        ("3", "3", 0), ("4", "3", 1), ("5", "5", 0), ("6", "3", 2)
+@pytest.mark.parametrize("turned", [False, True])
+def test_read_when_rows_ask_the_same_then_they_are_trials_of_one_task_in_any_order(
+    tmp_path: Path, turned: bool
+) -> None:
+    rows = [
+        record(9), record(10, cmp_key="opt-7b_llama-7b"), record(11, input="else"), record(12),
+        record(13, cmp_key="opt-7b_opt-7b"), record(14, instruction="\ud800"),
+    ]  # fmt: skip
+    if turned:
+        rows.reverse()
+    pairs = pandalm.read(files(tmp_path, rows, [result(idx) for idx in range(9, 15)]))
+    assert sorted((int(p.source_pair_id), p.task_id, p.trial) for p in pairs) == [
+        (9, "9", 0), (10, "9", 1), (11, "11", 0), (12, "9", 2), (13, "13", 0), (14, "14", 0)
     ]  # fmt: skip
 
 

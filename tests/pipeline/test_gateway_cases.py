@@ -494,7 +494,7 @@ def test_run_when_the_address_is_not_there_then_the_rows_show_the_url_that_was_c
         stage.profiles[name] = {"base_url": address(stage, "http://HOST")}
         stage.parts[name] = lambda _berth, _body: Say(status=404, body={"error": "not found"})
     done = stage.run()
-    assert done.code == 4
+    assert done.code == 0, done.stderr  # as many may break as will
     wanted = address(
         stage, "HTTP 404 at http://HOST/chat/completions (is /v1 missing in base_url?): not found"
     )
@@ -545,7 +545,7 @@ def test_run_when_gateways_tell_the_key_then_it_goes_to_its_own_gateway_and_is_n
     stage.parts["satisfaction"] = lambda _berth, _body: refusing(f"quota of {OWN[JUDGE]}", 403)
     env = {VARIABLES[name]: OWN[name] for name in MODELS} | {"OPENAI_API_KEY": COMPANY}
     done = stage.run(env=env)
-    assert done.code == 4  # K2 is to be held again
+    assert done.code == 0, done.stderr  # as many may break as will
     sent = {
         (body["model"], headers["authorization"])
         for body, headers in zip(stage.server.bodies, stage.server.headers, strict=True)

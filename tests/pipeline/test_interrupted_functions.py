@@ -28,7 +28,7 @@ def test_interrupt_when_a_function_of_the_user_hangs_then_the_run_ends_at_once(
         shape = {name: TOOLS[1][name] for name in ("name", "description", "parameters")}
         stage.tools = [shape | {"function": function}]
     else:
-        more["checks"] = [{"name": "hangs", "python": function}]
+        more["checks"] = [{"name": f"hangs {number}", "python": function} for number in range(3)]
     stage.tasks = [task(f"K{number}", **more) for number in range(1, 5)]
     config = stage.written()
 

@@ -44,6 +44,20 @@ def test_rogan_gladen_when_yes_and_no_change_places_then_so_does_all_else(
     assert (found["low"], found["high"]) == pytest.approx((1 - turned["high"], 1 - turned["low"]), abs=1e-9)
 
 
+@pytest.mark.parametrize("counts", [(2, 5, 1, 4, 1, 1), (5, 20, 1, 1, 1, 5), (1, 20, 2, 7, 1, 1)])
+def test_rogan_gladen_when_labels_are_so_few_that_the_added_ones_outweigh_them_then_all_is_possible(
+    counts: tuple[int, ...],
+) -> None:
+    found = rogan_gladen(*counts)
+    assert (found["low"], found["high"]) == (0.0, 1.0)
+    assert 0 <= found["value"] <= 1
+    said, n, right_no, m0, right_yes, m1 = counts
+    labels = [0] * m0 + [1] * m1
+    answers = [0] * right_no + [1] * (m0 - right_no + right_yes) + [0] * (m1 - right_yes)
+    own = corrected(labels, answers, [n / (m0 + m1)] * (m0 + m1), said, n)["rogan_gladen"]
+    assert 0 <= own["low"] <= own["value"] <= own["high"] <= 1
+
+
 def test_rogan_gladen_when_the_judge_is_always_right_then_the_value_is_what_it_said() -> None:
     assert rogan_gladen(123, 1000, 500, 500, 500, 500)["value"] == pytest.approx(0.123)
 

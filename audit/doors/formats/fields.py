@@ -4,7 +4,6 @@ A `Row` knows its file and place, so that every error says file, line, field, va
 """
 
 import difflib
-import hashlib
 import math
 import re
 from collections.abc import Collection, Iterator
@@ -225,20 +224,3 @@ def nearest(column: str, known: Collection[str]) -> list[str]:
     near = difflib.get_close_matches(column, known, n=3, cutoff=0.85)
     closeness = [difflib.SequenceMatcher(None, column, name).ratio() for name in near]
     return sorted(name for name, ratio in zip(near, closeness, strict=True) if ratio == max(closeness))
-
-
-class Tasks:
-    """Rows with the same prompt are of one task, and each is another trial of it.
-
-    Intervals are over tasks: to take what was asked of many agents as many tasks would make them too narrow.
-    """
-
-    def __init__(self) -> None:
-        self._seen: dict[bytes, tuple[str, int]] = {}
-
-    def place(self, prompt: str, row_id: str) -> tuple[str, int]:
-        """Task, which has the id of its first row, and trial, from 0."""
-        digest = hashlib.blake2b(prompt.encode(), digest_size=16).digest()
-        task_id, trial = self._seen.get(digest, (row_id, 0))
-        self._seen[digest] = (task_id, trial + 1)
-        return task_id, trial

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from audit.doors.files import Progress, json_lines
-from audit.doors.formats.fields import Row, Tasks
+from audit.doors.formats.fields import Row
 from audit.words.names import Choice, Order
 from audit.words.records import ImportedPair, RawAnswer
 from audit.words.text import as_json
@@ -31,12 +31,11 @@ _GROUPS = {"livebench-reasoning": "Reasoning", "livebench-math": "Math", "liveco
 
 def read(path: Path, progress: Progress | None) -> Iterator[ImportedPair]:
     """The pairs of one outputs file; `gate` is the judge model, `category` the paper's group."""
-    tasks = Tasks()
     for number, fields in json_lines(path, progress):
-        yield _pair(Row(str(path), f"line {number}", fields), tasks)
+        yield _pair(Row(str(path), f"line {number}", fields))
 
 
-def _pair(row: Row, tasks: Tasks) -> ImportedPair:
+def _pair(row: Row) -> ImportedPair:
     pair_id = row.needed_text("pair_id")
     label = row.needed_text("label")
     if label not in _LABEL_REWARDS:
@@ -48,15 +47,13 @@ def _pair(row: Row, tasks: Tasks) -> ImportedPair:
     answers = tuple(_answer(row, i, judgments[i]) for i in (0, 1))
     agent = row.needed_text("response_model")
     question = row.needed_string("question")
-    task_id, trial = tasks.place(question, pair_id)
     return ImportedPair(
         place=row.place,
         source_pair_id=pair_id,
         gate=_judge(row, judgments),
-        task_id=task_id,
+        task_id=pair_id,
         answers=answers,
         category=_group(row.needed_text("source")),
-        trial=trial,
         agent_a=agent,
         agent_b=agent,
         success_a=success_a,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from audit.doors.files import json_array, stem
-from audit.doors.formats.fields import Row, Tasks
+from audit.doors.formats.fields import Row
 from audit.words.names import Order
 from audit.words.records import ImportedPair, RawAnswer
 from audit.words.text import as_json
@@ -22,12 +22,11 @@ _WINNERS = {"1": "A", "2": "B"}
 
 def read(path: Path) -> Iterator[ImportedPair]:
     """The pairs of one result file: A is `output_1`; ids are positions in the file, from 0."""
-    tasks = Tasks()
     for index, fields in enumerate(json_array(path)):
-        yield _pair(Row(str(path), f"[{index}]", fields), str(index), stem(path), tasks)
+        yield _pair(Row(str(path), f"[{index}]", fields), index, stem(path))
 
 
-def _pair(row: Row, pair_id: str, gate: str, tasks: Tasks) -> ImportedPair:
+def _pair(row: Row, index: int, gate: str) -> ImportedPair:
     label = row.needed_text("label")
     if label not in _REWARDS:
         raise row.wrong("label", f"expected 1 or 2, found {label!r}")
@@ -38,13 +37,11 @@ def _pair(row: Row, pair_id: str, gate: str, tasks: Tasks) -> ImportedPair:
         raise row.wrong("results", "expected the judgments of both orders in the last item")
     judgments = Row(row.file, f"{row.place}.results[-1]", last)
     question = row.needed_string("input")
-    task_id, trial = tasks.place(question, pair_id)
     return ImportedPair(
         place=row.place,
-        source_pair_id=pair_id,
+        source_pair_id=str(index),
         gate=gate,
-        task_id=task_id,
-        trial=trial,
+        task_id=str(index),
         answers=tuple(_answer(judgments.inner(key), order) for key, order in _SWAPS),
         reward_a=reward_a,
         reward_b=reward_b,

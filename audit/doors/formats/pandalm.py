@@ -5,12 +5,13 @@ unknown: the labels are preferences. An instruction with its input is a task. So
 arXiv:2306.05087, `testset-v1.json` of its repository.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from audit.doors.files import json_array, stem
-from audit.doors.formats.fields import Row, Tasks
+from audit.doors.formats.fields import Row
 from audit.words.errors import BadFile
 from audit.words.names import Choice
 from audit.words.records import ImportedPair, RawAnswer
@@ -28,11 +29,11 @@ def read(paths: Sequence[Path]) -> Iterator[ImportedPair]:
     loaded.sort(key=lambda item: not (item[1] and "annotator1" in item[1][0]))
     (set_path, test_set), (judge_path, judged) = loaded
     pairs, results = _by_id(set_path, test_set), _by_id(judge_path, judged)
-    tasks = Tasks()
+    places = _places(pairs)
     for pair_id, row in pairs.items():
         if pair_id not in results:
             raise row.wrong("idx", f"{pair_id} is not in {judge_path}")
-        yield _pair(row, pair_id, results[pair_id], stem(judge_path), tasks)
+        yield _pair(row, pair_id, results[pair_id], stem(judge_path), places[pair_id])
     for pair_id, row in results.items():
         if pair_id not in pairs:
             raise row.wrong("idx", f"{pair_id} is not in {set_path}")
@@ -49,13 +50,37 @@ def _by_id(path: Path, items: list[dict[str, Any]]) -> dict[str, Row]:
     return rows
 
 
-def _pair(row: Row, pair_id: str, result: Row, gate: str, tasks: Tasks) -> ImportedPair:
-    votes = [_vote(row, annotator) for annotator in _ANNOTATORS]
+def _places(pairs: dict[str, Row]) -> dict[str, tuple[str, int]]:
+    """Pair -> its task and trial. Pairs of one prompt are of one task, which has the id of the first of them,
+    and each is a trial of it: by their ids, so that the order of the file changes nothing. Intervals are over
+    tasks: 999 pairs of 170 prompts tell less than 999 tasks. An agent against itself is a task of its own.
+    """
+    same: dict[str, list[str]] = defaultdict(list)
+    for pair_id, row in pairs.items():
+        one, other = _agents(row)
+        same[_prompt(row) if one != other else f"\0{pair_id}"].append(pair_id)
+    found: dict[str, tuple[str, int]] = {}
+    for ids in same.values():
+        in_order = sorted(ids, key=lambda pair_id: (len(pair_id), pair_id))
+        found |= {pair_id: (in_order[0], trial) for trial, pair_id in enumerate(in_order)}
+    return found
+
+
+def _prompt(row: Row) -> str:
+    return "\n".join(filter(None, (row.needed_string("instruction"), row.string("input"))))
+
+
+def _agents(row: Row) -> tuple[str, str]:
     agents = row.needed_text("cmp_key").split("_")
     if len(agents) != 2 or not all(agents):
         raise row.wrong("cmp_key", f"expected two names joined by _, found {row.text('cmp_key')!r}")
-    prompt = "\n".join(filter(None, (row.needed_string("instruction"), row.string("input"))))
-    task_id, trial = tasks.place(prompt, pair_id)
+    return agents[0], agents[1]
+
+
+def _pair(row: Row, pair_id: str, result: Row, gate: str, place: tuple[str, int]) -> ImportedPair:
+    votes = [_vote(row, annotator) for annotator in _ANNOTATORS]
+    agents, prompt = _agents(row), _prompt(row)
+    task_id, trial = place
     return ImportedPair(
         place=row.place,
         source_pair_id=pair_id,
