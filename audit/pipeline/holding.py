@@ -1,6 +1,6 @@
 """Gate: does a run keep within the limits of its config? What cannot be told is no pass unless so wished."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,9 @@ def hold(engine: Engine, wanted: str, file: Path | None = None, gate: str | None
     """The mapping of `gate --json`: each limit with what it found, and whether all of it passes.
 
     The limits are those of `file`; without one, of the config that the run was begun with; where that has
-    none, of `audit.yaml`. `passed` is false where one
-    is crossed, where one cannot be told and `on_unknown` is fail, and always where the run is not complete
-    or more of its calls failed than its max_error_rate. Raises BadRequest where there are no limits.
+    none, of `audit.yaml`. `passed` is false where one is crossed, where one cannot be told and `on_unknown`
+    is fail, and always where the run is not complete, more of its calls failed than its max_error_rate, or
+    its judge decides nothing. Raises BadRequest where there are no limits.
     """
     with reading(engine) as connection:
         run = ask.run_named(connection, wanted)
@@ -37,7 +37,7 @@ def hold(engine: Engine, wanted: str, file: Path | None = None, gate: str | None
         found = report_of(connection, run, gate)
         changed = _drift(connection, run, found) if "drift" in limits else None
         checks = [_held(name, limit, _figure(found, changed, name)) for name, limit in limits.items()]
-        faults = _faults(connection, run, found["run"]["gate"], file)
+        faults = [*_faults(connection, run, found["run"]["gate"], file), *_dead(found)]
     return {
         "run_id": run.run_id,
         "name": run.name,
@@ -75,6 +75,18 @@ def _faults(connection: Connection, run: Run, gate: str | None, file: Path | Non
     if failed > most * calls:
         faults.append(f"{failed:,} of {calls:,} calls failed, more than max_error_rate {most:g}")
     return faults
+
+
+def _dead(found: Mapping[str, Any]) -> Iterator[str]:
+    """A judge that was asked and decides nothing is under no limit of what it decides."""
+    pairs = found["pairs"]
+    if found["answers"]["total"] and pairs["decidable"] and not pairs["correct"] + pairs["misselected"]:
+        told = ", ".join(
+            f"{pairs[outcome]:,} {outcome}"
+            for outcome in ("judge_tie", "inconsistent", "unreadable", "incomplete")
+            if pairs[outcome]
+        )
+        yield f"the judge decides none of {pairs['decidable']:,} decidable pairs: {told}"
 
 
 def _drift(connection: Connection, run: Run, found: Mapping[str, Any]) -> dict[str, Any] | None:

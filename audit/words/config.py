@@ -17,9 +17,10 @@ from pydantic import (
 from audit.words.budgets import STRICT, Budget, Price
 from audit.words.errors import BadFile
 from audit.words.keys import begins_as_key, is_guessable, is_variable, shown
-from audit.words.names import METRICS, SUCCESS_AT, GapScope, GapSource, gate_of
+from audit.words.names import SUCCESS_AT, GapScope, GapSource, gate_of
 from audit.words.nearest import did_you_mean
 from audit.words.roles import KNOWN_ROLES, is_slip, meant_role, named_roles
+from audit.words.thresholds import metric_faults
 
 _Name = TypeVar("_Name", str, tuple[str, ...])
 MOST_SESSIONS = 10_000_000
@@ -236,7 +237,7 @@ def check_config(found: Any, file: str, *, judges_only: bool = False) -> Config:
         config = Config.model_validate(wanted)
     except ValidationError as error:
         faults = [_fault(item, ours) for item in error.errors(include_url=False)]
-    faults += _name_faults(found) + _metric_faults(found.get("gate"))
+    faults += _name_faults(found) + metric_faults(found.get("gate"))
     if not judges_only:
         faults += _simulation_faults(found)
     if config is None or faults:
@@ -256,7 +257,7 @@ def check_thresholds(found: Any, file: str) -> dict[str, Threshold]:
     """The limits under `gate` of a config, whatever else it says. Raises BadFile with every fault."""
     if not isinstance(found, dict) or not isinstance(found.get("gate"), dict) or not found["gate"]:
         raise BadFile(file, "", "no thresholds: write e.g. gate: {near.misselected_of_decided: {max: 0.25}}")
-    faults = _metric_faults(found["gate"])
+    faults = metric_faults(found["gate"])
     limits: dict[str, Threshold] = {}
     try:
         limits = _Gate.model_validate({"gate": found["gate"]}).gate
@@ -265,15 +266,6 @@ def check_thresholds(found: Any, file: str) -> dict[str, Threshold]:
     if faults:
         raise BadFile(file, "", "; ".join(faults))
     return limits
-
-
-def _metric_faults(gate: object) -> list[str]:
-    names = [name for name in gate if isinstance(name, str)] if isinstance(gate, dict) else []
-    return [
-        f"gate: there is no figure {name!r}{did_you_mean(name, METRICS)}"
-        for name in names
-        if name not in METRICS
-    ]
 
 
 def is_foreign(profile: object) -> bool:

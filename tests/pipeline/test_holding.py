@@ -62,7 +62,7 @@ LIMITS = {
     "unknown may pass": ("{satisfied_failed: {max: 0.5, on_unknown: pass}}", 0, "on_unknown is pass"),
     "no run before": ("{drift: {max: 0.1}}", 3, "there is no earlier complete run of this name"),
     "position": ("{position.consistent: {min: 0.9}, position.first_share: {max: 0.6}}", 0, "240/240"),
-    "one of two": ("{accuracy: {min: 0.5}, error_calls: {max: -1}}", 3, "fails: 1 of 2 lines above"),
+    "one of two": ("{accuracy: {min: 0.5}, error_calls: {min: 0.5}}", 3, "fails: 1 of 2 lines above"),
 }  # fmt: skip
 
 
@@ -134,7 +134,28 @@ def test_gate_when_the_run_has_errors_then_it_never_passes(
     assert "held     accuracy" in ran.stdout
 
 
+def test_gate_when_the_judge_decides_nothing_then_it_fails_though_unknown_is_to_pass(
+    here: Callable[..., Any], filled: Callable[..., None], limits: Callable[[str], Path], tmp_path: Path
+) -> None:
+    filled()
+    with closing(sqlite3.connect(tmp_path / "audit.db")) as connection:
+        connection.execute(
+            "update audit_pairs set judge_pref = null, misselected = null, "
+            "outcome = case when source_pair_id like '1-%' then 'judge_tie' else 'unreadable' end"
+        )
+        connection.commit()
+    ran = here("gate", "-c", limits("{drift: {max: 0.03, by: lower, on_unknown: pass}}"))
+
+    assert ran.code == 3
+    assert "failed   the judge decides none of 240 decidable pairs: 6 judge_tie, 234 unreadable" in ran.stdout
+
+
 WRONG = {
+    "percent": (
+        "{accuracy: {min: 80}, drift: {max: -1.5}, gap_at_10: {max: 3}}",
+        "gate.accuracy.min: expected a share from 0 to 1, found 80; "
+        "gate.drift.max: expected a share from -1 to 1, found -1.5",
+    ),
     "unknown name": (
         "{near.misselected_of_decide: {max: 0.1}}",
         "gate: there is no figure 'near.misselected_of_decide' (did you mean near.misselected_of_decided?)",
