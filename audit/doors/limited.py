@@ -14,6 +14,7 @@ from audit.words.errors import AuditError
 Value = TypeVar("Value")
 FUNCTION_SECONDS = 60.0
 _ENDS = "the program ends"
+_folders: list[str] = []
 # What calls of `within` wait for, and whether none is to begin any more.
 _waited_for: set[Future[Any]] = set()
 _is_over = threading.Event()
@@ -22,8 +23,15 @@ _is_over = threading.Event()
 def importable_from(folder: Path) -> None:
     """Modules in the folder can be named by `module:function`; what is installed comes first."""
     place = str(folder.resolve())
+    if place not in _folders:
+        _folders.append(place)
     if place not in sys.path:
         sys.path.append(place)
+
+
+def importable_folders() -> list[str]:
+    """The folders of `importable_from`, for another process."""
+    return list(_folders)
 
 
 class Overrun(AuditError):

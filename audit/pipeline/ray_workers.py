@@ -10,14 +10,17 @@ import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from audit.doors.cluster import Cluster, Remote, refuse_unreachable
 from audit.doors.config import with_key
+from audit.doors.limited import importable_folders, importable_from
 from audit.doors.llm import Models
 from audit.doors.llm_pace import Pace
 from audit.doors.llm_url import keys_of_query, shown_url
+from audit.doors.world import load_function
 from audit.pipeline.budget import ROLES, UsedUp
 from audit.pipeline.live import Live
 from audit.pipeline.ray_limits import SharedBudget, SharedPace, has_budget, held_limits, is_paced
@@ -43,11 +46,12 @@ class RayEngine(NamedTuple):
 
 
 class Brief(NamedTuple):
-    """All that a worker is told of a run: no key."""
+    """All that a worker is told of a run: no key. `folders`: where functions of the user's may lie."""
 
     run: Run
     config: Config
     tasks: list[Task]
+    folders: list[str]
     recorded_agents: frozenset[str]
     concurrency: int
 
@@ -76,6 +80,10 @@ class Worker:
         profiles = [with_key(profile, os.environ) for profile in brief.config.profiles]
         config = brief.config.model_copy(update={"profiles": profiles})
         try:
+            for folder in brief.folders:
+                importable_from(Path(folder))
+            for function in sorted(_functions_of(brief.tasks)):
+                load_function(function)
             keys = keys_for(config)
         except AuditError as error:
             return f"{error} (on the node {os.uname().nodename}, before Ray is started there)"
@@ -117,6 +125,12 @@ class Worker:
         return SharedPace(endpoint, concurrency, self._limits, self._number)
 
 
+def _functions_of(tasks: list[Task]) -> set[str]:
+    """Every `module:function` of the user's that the tasks name."""
+    found = {item.spec["python"] for task in tasks for item in task.checks if item.kind == "python"}
+    return found | {tool.function for task in tasks for tool in task.domain.tools if tool.function}
+
+
 @dataclass(slots=True)
 class _Seat:
     """One worker as the driver sees it."""
@@ -134,7 +148,12 @@ class RayWorkers:
         self._live = live
         self._cluster = cluster
         self._brief = Brief(
-            live.run, without_keys(live.config), live.tasks, live.recorded_agents, live.concurrency
+            live.run,
+            without_keys(live.config),
+            live.tasks,
+            importable_folders(),
+            live.recorded_agents,
+            live.concurrency,
         )
         self._limits: Remote | None = None
         if has_budget(live.config) or any(is_paced(live.endpoint(name)) for name in live.config.role_names()):

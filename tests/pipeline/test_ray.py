@@ -318,8 +318,9 @@ def test_ray_when_rates_and_a_budget_are_given_then_they_hold_over_both_workers(
 def test_ray_when_tasks_have_functions_of_the_user_then_workers_find_them(
     command: Command, small: Callable[..., Path], few_tasks: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "mine.py").write_text("def is_fine(evidence):\n    return True\n", encoding="utf-8")
+    """In the tasks' own folder, which is on the path of the driver alone."""
     tasks = Path(few_tasks) / "tasks.yaml"
+    (Path(few_tasks) / "mine.py").write_text("def is_fine(evidence):\n    return True\n", encoding="utf-8")
     listed = yaml.safe_load(tasks.read_text(encoding="utf-8"))
     for task in listed:
         task["checks"].append({"name": "mine", "python": "mine:is_fine"})
