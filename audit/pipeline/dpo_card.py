@@ -21,15 +21,15 @@ def may_write(path: Path) -> None:
 def card(manifest: dict[str, Any], headline: str) -> str:
     """The card of a set, from its manifest; `headline`: what the audit found of the judge."""
     counts, run, noise = manifest["counts"], manifest["run"], manifest["label_noise"]
-    options, trl = manifest["options"], manifest["trl"]
+    options = manifest["options"]
     chosen = "the judge's preference" if options["prefer"] == "judge" else "the verified order"
     lines = [
         *_header(manifest),
         "",
         f"# {run['name']}",
         "",
-        f"{counts['exported']:,} preference pairs of run `{run['run_id']}`, gate `{run['gate']}`; "
-        f"chosen is {chosen}.",
+        f"{counts['exported']:,} preference pairs{_as_rows(manifest)} of run `{run['run_id']}`, gate "
+        f"`{run['gate']}`; chosen is {chosen}.",
         "",
         "## What the audit found of the judge",
         "",
@@ -59,11 +59,22 @@ def card(manifest: dict[str, Any], headline: str) -> str:
         f"{noise['confirmed_by_people']:,}, nobody but the judge for {noise['by_judge_alone']:,}. "
         + _of_noise(noise),
         "",
-        "```python",
-        f"DPOConfig(loss_type={trl['loss_type']!r}, label_smoothing={trl['label_smoothing']!r})",
-        "```",
+        *_for_training(manifest),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _as_rows(manifest: dict[str, Any]) -> str:
+    return ", each as a desirable and an undesirable row," if manifest["options"]["format"] == "kto" else ""
+
+
+def _for_training(manifest: dict[str, Any]) -> list[str]:
+    """How the noise goes into the trainer's settings."""
+    trl = manifest["trl"]
+    if manifest["options"]["format"] == "kto":
+        return ["KTO's loss has no setting for it; `weight` is there to choose rows by."]
+    settings = f"DPOConfig(loss_type={trl['loss_type']!r}, label_smoothing={trl['label_smoothing']!r})"
+    return ["```python", settings, "```"]
 
 
 def _of_noise(noise: dict[str, Any]) -> str:
@@ -80,7 +91,7 @@ def _header(manifest: dict[str, Any]) -> list[str]:
         "---",
         f"pretty_name: {json.dumps(manifest['run']['name'])}",
         "tags:",
-        "- dpo",
+        "- kto" if manifest["options"]["format"] == "kto" else "- dpo",
         "- preference",
         _MARK,
     ]

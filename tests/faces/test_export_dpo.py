@@ -146,6 +146,9 @@ def test_judgebench_when_every_option_is_used_then_parts_ledger_card_and_manifes
         "--split", "train=.7,test=.3", "--keep", "misselected", "--card", "--json",
     )  # fmt: skip
     assert done.code == 0, done.stderr
+    card = (tmp_path / "hub/README.md").read_text(encoding="utf-8")
+    assert ("- kto" in card, "- dpo" in card, "DPOConfig" in card) == (True, False, False)
+    assert "preference pairs, each as a desirable and an undesirable row, of run" in card
     found = json.loads(done.stdout)
     recorded = {line["pair_id"]: line for line in rows_of(shared / O1_MINI)}
     view = json.loads(

@@ -258,7 +258,9 @@ def _export_dpo(engine: "Engine", settings: Settings, path: Path, run: str, aske
         say("The set is empty: --keep FLAG keeps what a reason dropped.")
         return
     say(_backed(noise, is_error_known="why" not in found["verifier_error"]))
-    if trl["label_smoothing"] is None:
+    if found["options"]["format"] == "kto":
+        say("KTO's loss has no label_smoothing; `weight` is there to choose rows by.")
+    elif trl["label_smoothing"] is None:
         say(f"No label_smoothing can be told: {trl['why']}.")
     else:
         say(
