@@ -8,7 +8,7 @@ from audit.words.names import CUT
 
 # Failed for good: no later call made up for it.
 _CALLS = """
-    select failed.profile, failed.error, count(*) as calls
+    select failed.profile, failed.error, count(*) as calls, sum(count(*)) over () as of_all
     from judge_logs as failed
     left join sessions on sessions.session_id = failed.session_id
     where failed.run_id = :run_id
@@ -24,8 +24,9 @@ _CALLS = """
                     and later.log_id > failed.log_id
             )
             when failed.role = 'satisfaction' then sessions.satisfaction is null
-            when failed.role = 'verifier' then coalesce(sessions.fault, '') = 'verifier'
-            else coalesce(sessions.fault, 'gateway') = 'gateway'
+            when failed.role = 'verifier'
+                then sessions.fault = 'verifier' or sessions.checks_json like '%"passed"\\:null%'
+            else sessions.session_id is null or sessions.fault = 'gateway'
         end
     group by failed.profile, failed.error
     order by calls desc, failed.profile, failed.error
@@ -54,11 +55,12 @@ _CHECKS = """
 
 
 class FailedCalls(NamedTuple):
-    """So many calls of a profile failed with one and the same error."""
+    """So many calls of a profile failed with one and the same error, of so many that failed."""
 
     profile: str
     error: str
     calls: int
+    of: int
 
 
 class BrokenSessions(NamedTuple):
@@ -74,7 +76,7 @@ class BrokenSessions(NamedTuple):
 def failed_calls(connection: Connection, run_id: str, most: int = 3) -> list[FailedCalls]:
     """The most frequent errors of the run's calls that nothing made up for."""
     found = connection.execute(text(_CALLS), {"run_id": run_id, "most": most})
-    return [FailedCalls(*row) for row in found]
+    return [FailedCalls(row[0], row[1], row[2], int(row[3])) for row in found]
 
 
 def broken_sessions(connection: Connection, run_id: str, most: int = 3) -> list[BrokenSessions]:

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from audit.faces.output import interval, print_part, say, share, shown, titled
+from audit.words.text import as_json
 
 _SHOWN_KEYS = 12
 
@@ -111,7 +112,7 @@ def _model(model: dict[str, list[str]] | None) -> str:
 
 
 def _short(value: Any) -> str:
-    text = "-" if value is None else str(value)
+    text = "-" if value is None else as_json(value) if isinstance(value, dict | list) else str(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

@@ -228,7 +228,7 @@ def _answers(found: dict[str, Any]) -> None:
     tokens = cost["total_tokens"]
     price = "" if cost["usd"] is None else f", {cost['usd']:.2f} USD"
     unknown = f", unknown for {cost['unknown_calls']:,} calls" if tokens and cost["unknown_calls"] else ""
-    say(f"tokens: {'unknown' if tokens is None else f'{tokens:,}'}{unknown}{price}")
+    say(f"tokens of the judge: {'unknown' if tokens is None else f'{tokens:,}'}{unknown}{price}")
     others = {role: calls for role, calls in cost["run_calls"].items() if role != "judge"}
     if others:
         calls = ", ".join(f"{count:,} {role}" for role, count in sorted(others.items()))

@@ -51,7 +51,8 @@ def tell_outcome(
     if not as_json:
         tell(
             f"{ran.status}: {meter.calls:,} calls, {meter.errors:,} failed, {meter.tokens:,} tokens"
-            + (f", unknown for {meter.unknown_tokens:,} calls" if meter.unknown_tokens else ""),
+            + (f", unknown for {meter.unknown_tokens:,} calls" if meter.unknown_tokens else "")
+            + _cost(found["run_cost_usd"]),
             err=True,
         )
         if (show_report or ran.run.kind == "import") and ran.status == "complete":
@@ -71,6 +72,10 @@ def tell_outcome(
     if ran.status == "done" and not as_json:
         tell(f"next: {command_line(_AFTER[stages[-1]])}", err=True)
     return EXIT_OK if passed else EXIT_GATE
+
+
+def _cost(usd: float | None) -> str:
+    return f"; the run has cost {usd:,.2f} USD" if usd else ""
 
 
 def _why_incomplete(engine: Any, ran: "Ran") -> str:

@@ -17,6 +17,8 @@ def troubles_of(engine: Engine, run_id: str) -> list[str]:
         sessions = troubles.broken_sessions(connection, run_id)
         check = troubles.broken_check(connection, run_id)
     said = [f"{one.calls:,} failed calls of {one.profile}: {_cut(one.error)}" for one in calls]
+    if calls and (others := calls[0].of - sum(one.calls for one in calls)):
+        said.append(f"{others:,} failed calls more, of other causes")
     for one in sessions:
         is_of_checks = one.fault == "verifier" and one.end_reason != "tool_error"
         why = _check_that_broke(check) if is_of_checks else one.error
@@ -29,10 +31,12 @@ def troubles_of(engine: Engine, run_id: str) -> list[str]:
 
 
 def not_found(engine: Engine, run_id: str) -> list[str]:
-    """The profiles of failed calls whose model or address the gateway does not have."""
+    """The profiles whose model or address the gateway does not have, where half of all failures say so."""
     with reading(engine) as connection:
         calls = troubles.failed_calls(connection, run_id)
-    return sorted({one.profile for one in calls if one.error.startswith("HTTP 404")})
+    lost = [one for one in calls if one.error.startswith("HTTP 404")]
+    is_cause = bool(lost) and 2 * sum(one.calls for one in lost) >= lost[0].of
+    return sorted({one.profile for one in lost}) if is_cause else []
 
 
 def _check_that_broke(checks_json: str | None) -> str | None:

@@ -35,6 +35,40 @@ def test_run_when_the_simulated_user_breaks_all_sessions_then_it_says_why_and_ca
     assert stage.rows("select count(*), count(fault), count(reward) from sessions") == [(2, 0, 2)]
 
 
+@pytest.mark.parametrize(("broken", "code"), [(1, 0), (2, 4)])
+def test_run_when_the_gateway_breaks_sessions_for_good_then_no_more_than_max_error_rate_may_be(
+    stage: Stage, broken: int, code: int
+) -> None:
+    """1 and 2 of 20 sessions: a larger share is incomplete, a smaller one is told and the night is done."""
+    stage.changes["max_error_rate"] = 0.05
+    stage.tasks = [task(f"K{number}") for number in range(1, 11)]
+    stage.parts[GOOD] = lambda berth, _body: (
+        refusing("content_filter", 400) if int(berth[1:]) <= broken else None
+    )
+    done = stage.run()
+    assert done.code == code, done.stderr
+    assert f"problem: {broken} of 20 sessions are of no use, fault gateway, gateway_error" in done.stderr
+    told = "more sessions are of no use than max_error_rate allows"
+    assert (told in done.stderr) is (code == 4)
+    assert stage.rows("select status from audit_runs") == [("complete" if code == 0 else "stopped",)]
+    # Mended, and asked for, those are held again; nothing is told of them any more.
+    del stage.parts[GOOD]
+    mended = stage.run("--resume", "latest", "--retry-errors")
+    assert mended.code == 0, mended.stderr
+    assert "problem:" not in mended.stderr
+    assert stage.rows("select count(*), count(fault) from sessions") == [(20, 0)]
+
+
+def test_run_when_calls_fail_for_many_reasons_then_all_of_them_are_counted(stage: Stage) -> None:
+    stage.tasks = [task(f"K{number}") for number in range(1, 7)]
+    stage.parts["satisfaction"] = lambda berth, _body: refusing(f"reason of {berth}", 422)
+    done = stage.run()
+    told = [line for line in done.stderr.splitlines() if line.startswith("problem:")]
+    assert [line.split(": HTTP")[0] for line in told] == [
+        *["problem: 2 failed calls of bench-9"] * 3, "problem: 6 failed calls more, of other causes"
+    ]  # fmt: skip
+
+
 def test_run_when_a_check_cannot_run_then_it_says_which_and_retrying_checks_again_without_a_call(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
