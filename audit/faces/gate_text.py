@@ -24,7 +24,8 @@ def print_held(found: dict[str, Any]) -> None:
 def _line(check: dict[str, Any]) -> str:
     figure = check["figure"]
     limits = " and ".join(f"{kind} {check[kind]:g}" for kind in ("max", "min") if check[kind] is not None)
-    text = f"{check['name']}: {_shown(figure)}, {_BOUND[check['by']]}against {limits}"
+    of = f" since run {figure['against']}" if "against" in figure else ""
+    text = f"{check['name']}: {_shown(figure)}{of}, {_BOUND[check['by']]}against {limits}"
     if check["status"] == "unknown":
         why = figure.get("why") or (
             "nothing to count" if figure["value"] is None else f"too few to tell ({_clusters(figure)})"

@@ -13,7 +13,7 @@ from audit.words.records import Run
 # Keys of a config that decide nothing of what a run finds.
 _NO_FINDING = ("name", "budget", "prices", "gate", "max_error_rate")
 # What a run's config_json holds beside its config.
-_DERIVED = ("config", "planned", "role_isolation", "judged_since", "in_hand")
+_DERIVED = ("config", "planned", "role_isolation", "judged_since", "in_hand", "gate_failed")
 _NO_ANSWER = ("api_key_env", "timeout_s", "attempts", "rpm", "tpm", "concurrency")
 _SCALE = ("swap_rule", "gap_source", "gap_scope", "bucket_set")
 _OF_ROLE = {"llm_judge": "judge", "agent": "agents", "simulated_user": "simulator"}

@@ -10,7 +10,7 @@ from audit.doors.db import reading
 from audit.pipeline import changed, report_pairs
 from audit.pipeline.advice import weight_advice
 from audit.pipeline.report_pairs import Pairs
-from audit.pipeline.standing import choose_gate
+from audit.pipeline.standing import choose_gate, failed_gate
 from audit.statistics.agreement import mcnemar_p
 from audit.statistics.intervals import Interval, change_interval, paired_interval
 from audit.statistics.power import smallest_seen
@@ -19,6 +19,8 @@ from audit.words.errors import BadRequest
 from audit.words.records import Run
 
 # Rate -> what is counted, of what, over the matched pairs.
+# So many earlier runs are looked through for one that passed.
+_NIGHTS = 50
 _RATES = {
     "accuracy": ("correct", "decidable"),
     "misselected_of_decidable": ("misselected", "decidable"),
@@ -64,17 +66,22 @@ def _compared(connection: Connection, before: Run, after: Run, gates: tuple[str,
 
 
 def drift(connection: Connection, run: Run, gate: str) -> dict[str, Any] | None:
-    """The change of misselected_of_decided against the complete run of the same name before this one.
+    """The change of misselected_of_decided against an earlier complete run of the same name and gate: the
+    newest that did not fail what it was held to (`standing.failed_gate`), else the newest of all.
 
-    Over the pairs that both have; NULL where there is no such run, or none with this gate.
+    Over the pairs that both have; NULL where there is no such run.
     """
-    earlier = matched.complete_runs(connection, run.name, 1, before=run)
-    if not earlier or gate not in ask.gates(connection, earlier[0]):
+    earlier = [
+        ask.run_named(connection, run_id)
+        for run_id in reversed(matched.complete_runs(connection, run.name, _NIGHTS, before=run))
+        if gate in ask.gates(connection, run_id)
+    ]
+    if not earlier:
         return None
-    before = ask.run_named(connection, earlier[0])
+    before = next((one for one in earlier if not failed_gate(one, gate)), earlier[0])
     rows = list(matched.matched(connection, (before, gate), (run, gate)))
-    found = {"before": before.run_id} | _paired("misselected_of_decided", rows, "misselected", "decided")
-    return found | {"advice": _advice(gate, rows)}
+    found = _paired("misselected_of_decided", rows, "misselected", "decided")
+    return found | {"against": before.run_id, "advice": _advice(gate, rows)}
 
 
 def flipped(connection: Connection, run: Run, gate: str) -> dict[str, Any] | None:

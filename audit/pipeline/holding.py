@@ -1,6 +1,6 @@
 """Gate: does a run keep within the limits of its config? What cannot be told is no pass unless so wished."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +8,10 @@ from sqlalchemy import Connection, Engine
 
 from audit.doors import ask
 from audit.doors.config import read_config_file
-from audit.doors.db import reading
+from audit.doors.db import reading, writing
 from audit.pipeline.comparing import drift
 from audit.pipeline.reporting import report_of
-from audit.pipeline.standing import config_of, failed_share
+from audit.pipeline.standing import config_of, failed_share, mark_failed_gate
 from audit.statistics.intervals import FEW_CLUSTERS
 from audit.words.config import Threshold, check_thresholds
 from audit.words.errors import BadRequest
@@ -48,6 +48,14 @@ def hold(engine: Engine, wanted: str, file: Path | None = None, gate: str | None
         "checks": checks,
         "advice": changed["advice"] if changed else None,
     }
+
+
+def keep_failures(engine: Engine, run_id: str, gates: Sequence[str | None]) -> None:
+    """Keep that the run failed with these judges: `drift` measures no later run against it."""
+    for gate in gates:
+        if gate is not None:
+            with writing(engine) as connection:
+                mark_failed_gate(connection, ask.run_named(connection, run_id), gate)
 
 
 def _limits(run: Run, file: Path | None) -> dict[str, Threshold]:
@@ -99,7 +107,7 @@ def _figure(found: Mapping[str, Any], changed: Mapping[str, Any] | None, name: s
         if changed is None:
             return _nothing("there is no earlier complete run of this name with this judge")
         ends = {"value": changed["change"], "low": changed["low"], "high": changed["high"]}
-        return ends | {"against": changed["before"], "clusters": changed["after"]["clusters"]}
+        return ends | {"against": changed["against"], "clusters": changed["after"]["clusters"]}
     first, _, rest = name.partition(".")
     if first in ("near", "wide"):
         return dict(found["near_vs_wide"][first][rest])

@@ -11,6 +11,7 @@ from audit.pipeline.sampled import in_sample
 from audit.words.errors import BadRequest
 from audit.words.names import gate_of
 from audit.words.records import Run
+from audit.words.text import as_json
 
 
 def config_of(run: Run) -> dict[str, Any]:
@@ -49,6 +50,18 @@ def gates_in_hand(run: Run) -> list[str] | None:
     """The gates that an imported run was last judged for, of its others nothing is left to do; NULL: all."""
     found: list[str] | None = json.loads(run.config_json).get("in_hand")
     return found
+
+
+def failed_gate(run: Run, gate: str) -> bool:
+    """Did the run fail what it was held to as soon as it was done, with this judge?"""
+    return gate in json.loads(run.config_json).get("gate_failed", ())
+
+
+def mark_failed_gate(connection: Connection, run: Run, gate: str) -> None:
+    """Keep that the run failed: no later run is measured against it."""
+    stored = json.loads(run.config_json)
+    failed = sorted({*stored.get("gate_failed", ()), gate})
+    store.set_config(connection, run.run_id, as_json(stored | {"gate_failed": failed}))
 
 
 def judged_since(run: Run, gates: Sequence[str]) -> dict[str, int]:

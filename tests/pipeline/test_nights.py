@@ -92,6 +92,12 @@ def test_three_nights_when_the_judge_gets_worse_on_the_third_then_the_gate_says_
     assert rows(tmp_path / "reward_audit.db", "select count(*) from judge_logs") == [(before - len(kept),)]
     assert json.loads(as_cron(tmp_path, "db", "check", "--json").stdout)["faults"] == []
 
+    # As bad a night again is no change, and yet no good news: it is held to the last night that passed.
+    again = as_cron(tmp_path, "run", "--then", "gate")
+    assert (again.returncode, "crossed  drift: " in again.stdout) == (3, True)
+    held = json.loads(as_cron(tmp_path, "gate", "--json").stdout)
+    assert held["checks"][0]["figure"]["against"] == told["runs"][1]["run_id"]
+
 
 @pytest.mark.parametrize(
     ("steps", "why"),
