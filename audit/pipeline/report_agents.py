@@ -207,6 +207,8 @@ def _trust(fitted: dict[str, Any], gaps: Sequence[float], seen: Any) -> dict[str
     below, above = seen(gap["value"])
     if gap["low"] is None or gap["high"] is None:
         why = "the gap's interval has no end: too few errors, or too few pairs"
+    elif (errors := below["k"] + above["k"]) < _FEW_ERRORS:
+        why = f"only {errors:,} of {below['n'] + above['n']:,} are wrong: too few to say from where on"
     elif not gap["low"]:
         why = "a gap of 0 would do as well: too few errors"
     elif len(set(gaps)) < 3 or not below["n"] or not above["n"]:

@@ -200,6 +200,29 @@ def test_notes_when_tasks_are_few_and_nothing_is_seen_then_they_say_so_with_what
     assert 0 < found["position"]["smallest_seen"] < 1
 
 
+@pytest.mark.parametrize(("wrong", "is_trusted"), [(1, False), (4, False), (5, True)])
+def test_error_curve_when_few_are_wrong_then_no_gap_is_to_be_trusted(
+    judged: Callable[..., dict[str, Any]], wrong: int, is_trusted: bool
+) -> None:
+    found = judged(
+        [
+            {
+                "task_id": f"t{task}", "reward_a": 1, "reward_b": 0, "gap": (0.01, 0.1, 0.3)[which],
+                "pref_ab": said, "pref_ba": said,
+            }
+            for task in range(40)
+            for which in range(3)
+            for said in ("B" if not which and task < wrong else "A",)
+        ],
+        gap_source="external",
+    )  # fmt: skip
+    curve = found["error_curve"]
+    assert (curve["trust"] is not None) is is_trusted
+    if not is_trusted:
+        assert curve["trust_why"] == f"only {wrong} of 120 are wrong: too few to say from where on"
+        assert "Trust this judge" not in headline(found)
+
+
 def test_notes_when_some_parts_have_few_tasks_then_those_are_named_with_how_many(
     judged: Callable[..., dict[str, Any]],
 ) -> None:
