@@ -21,6 +21,7 @@ from audit.pipeline.dpo_noise import Measured, measure
 from audit.pipeline.dpo_rows import Maker, Rules
 from audit.pipeline.dpo_sessions import Sessions
 from audit.pipeline.standing import choose_gate, config_of
+from audit.words.errors import BadRequest
 from audit.words.flags import Cut, Form, Prefer, dropping
 from audit.words.records import Run
 
@@ -79,7 +80,7 @@ def export_dpo(engine: Engine, wish: Wish) -> dict[str, Any]:
     """Write the set, its ledger, its manifest and, where it is wished for, its card; the manifest.
 
     All files appear when the last row is in, or none does. Raises BadFile for a place or an ending that
-    cannot be written, BadRequest for a run without such a gate.
+    cannot be written, BadRequest for a run without such a gate, and where no row would replace older ones.
     """
     checked(wish.path)
     if wish.card:
@@ -100,6 +101,11 @@ def export_dpo(engine: Engine, wish: Wish) -> dict[str, Any]:
         ledger = JsonlRows(ledger_partial)
         opened.callback(ledger.close)
         tally = _write(connection, gate, rules, measured, parts, ledger, wish.split)
+        if not tally.exported and any(
+            path.exists() and path.stat().st_size for path in wish.parts().values()
+        ):
+            reasons = ", ".join(f"{flag} {count:,}" for flag, count in tally.reasons().items())
+            raise BadRequest(f"nothing is left to export ({reasons}): the older set at {wish.path} stays")
         for rows in (*parts.values(), ledger):
             rows.finish()
         files = [

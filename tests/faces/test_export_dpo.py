@@ -18,7 +18,7 @@ from audit.pipeline.exporting_dpo import Wish, export_dpo
 from audit.pipeline.importing import Wish as Import
 from audit.pipeline.importing import import_file
 from audit.verbs.dpo import cleaned
-from audit.words.errors import BadFile
+from audit.words.errors import BadFile, BadRequest
 
 O1_MINI = "data/judgebench/gpt4o_pairs.arena_hard.o1-mini.jsonl"
 TAU2 = [
@@ -592,6 +592,21 @@ def test_set_when_it_fails_on_the_way_then_no_file_of_it_appears(made: Set) -> N
     with pytest.raises(ValueError, match="Expecting value"):
         made.export()
     assert sorted(made.folder.iterdir()) == before
+
+
+def test_set_when_nothing_is_left_then_an_older_one_is_not_replaced_by_nothing(made: Set) -> None:
+    made.take(judged(1), judged(2))
+    path = made.folder / "set.jsonl"
+    made.export()
+    before = path.read_bytes()
+    made.do("update audit_pairs set judge_pref = null, misselected = null, outcome = 'unreadable'")
+    told = r"nothing is left to export \(unreadable 2\): the older set at .* stays"
+    with pytest.raises(BadRequest, match=told):
+        made.export()
+    assert path.read_bytes() == before
+    path.unlink()
+    assert made.export()["counts"]["exported"] == 0
+    assert path.read_bytes() == b""
 
 
 def test_text_when_half_a_character_is_in_it_then_the_row_is_readable_by_others(made: Set) -> None:
