@@ -44,8 +44,6 @@ def within(seconds: float, name: str, function: Callable[..., Value], *arguments
 
     Python cannot stop a thread: a function that is late is left to itself, and dies with the process.
     """
-    if _is_over.is_set():
-        raise Overrun(_ENDS)
     found: Future[Value] = Future()
 
     def work() -> None:
@@ -53,9 +51,12 @@ def within(seconds: float, name: str, function: Callable[..., Value], *arguments
         with suppress(InvalidStateError):
             _do(found, name, function, arguments)
 
-    threading.Thread(target=work, name=name, daemon=True).start()
     _waited_for.add(found)
     try:
+        # Looked at after it is waited for: `give_up` misses none that begins meanwhile.
+        if _is_over.is_set():
+            raise Overrun(_ENDS)
+        threading.Thread(target=work, name=name, daemon=True).start()
         return found.result(timeout=seconds)
     except TimeoutError as error:
         if found.done():

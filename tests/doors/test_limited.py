@@ -65,9 +65,10 @@ def test_within_when_a_function_never_ends_then_the_caller_goes_on() -> None:
     assert time.monotonic() - began < 5
 
 
-def test_give_up_when_a_function_is_at_work_then_its_caller_goes_on_at_once_and_its_value_is_dropped() -> (
-    None
-):
+def test_give_up_when_a_function_is_at_work_then_its_caller_goes_on_at_once_and_its_value_is_dropped(
+    request: pytest.FixtureRequest,
+) -> None:
+    request.addfinalizer(take_up)
     begun, release, ended = threading.Event(), threading.Event(), threading.Event()
 
     def slow() -> str:
