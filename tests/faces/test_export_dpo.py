@@ -227,8 +227,9 @@ def tau2(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_tau2_when_exported_then_prompt_and_completion_are_the_stored_session(tau2: Any, cut: Any) -> None:
     engine, sessions, pairs, folder = tau2
     keep = ("both_failed", "llm_labelled")
-    found = export_dpo(engine, Wish(folder / "s.jsonl", prefer="reward", cut=cut, keep=keep))
-    rows, dropped = rows_of(folder / "s.jsonl"), rows_of(folder / "s.jsonl.dropped.jsonl")
+    file = folder / f"{cut}.jsonl"
+    found = export_dpo(engine, Wish(file, prefer="reward", cut=cut, keep=keep))
+    rows, dropped = rows_of(file), rows_of(folder / f"{cut}.jsonl.dropped.jsonl")
 
     assert len(pairs) == found["counts"]["candidates"] == 100 == len(rows) + len(dropped)
     assert found["reasons"].keys() <= {"reward_tie", "no_shared_prompt"}
