@@ -144,13 +144,15 @@ def refuse_unreachable(address: str | None) -> None:
 
 def _host_and_port(address: str) -> tuple[str, int]:
     """Raises BadRequest where it is not written so."""
+    wrong = BadRequest(f"--ray-address {address!r}: expected auto, or host:port such as 10.0.0.1:6379")
     try:
         place = urlsplit(f"//{address}")
-        if place.hostname and place.port and place.netloc == address and "@" not in address:
-            return place.hostname, place.port
-    except ValueError:
-        pass  # of the port, of brackets
-    raise BadRequest(f"--ray-address {address!r}: expected auto, or host:port such as 10.0.0.1:6379")
+        host, port = place.hostname, place.port
+    except ValueError as error:  # of the port, of brackets
+        raise wrong from error
+    if not host or not port or place.netloc != address or "@" in address:
+        raise wrong
+    return host, port
 
 
 @contextmanager

@@ -29,6 +29,10 @@ ASKED_IN_VAIN = """
     and sessions.checks_json like '%"passed"\\:null%'
 """
 
+# The budget did not cut the session, which would be gone on with; with the values of `CUT_VALUES`.
+NOT_CUT = "substr(coalesce(end_reason, ''), 1, :size) <> :cut"
+CUT_VALUES = {"size": len(CUT), "cut": CUT}
+
 
 def failed_calls(connection: Connection, run_id: str) -> tuple[int, int]:
     """How many calls the run has made, and how many of them failed for good: none came after them."""
@@ -108,9 +112,9 @@ def broken_sessions(connection: Connection, run_id: str) -> tuple[int, int]:
     """
     found = connection.execute(
         text(
-            "select count(*), count(*) filter (where fault in ('gateway', 'simulator', 'verifier') "
-            "and substr(coalesce(end_reason, ''), 1, :size) <> :cut) from sessions where run_id = :run_id"
+            "select count(*), count(*) filter (where fault in ('gateway', 'simulator', 'verifier') "  # noqa: S608
+            f"and {NOT_CUT}) from sessions where run_id = :run_id"
         ),
-        {"run_id": run_id, "size": len(CUT), "cut": CUT},
+        {"run_id": run_id} | CUT_VALUES,
     ).one()
     return int(found[0]), int(found[1])

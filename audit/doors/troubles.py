@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
-from audit.words.names import CUT
+from audit.doors.failed import CUT_VALUES, NOT_CUT
 
 # Failed for good: no later call made up for it.
 _CALLS = """
@@ -32,7 +32,7 @@ _CALLS = """
     order by calls desc, failed.profile, failed.error
     limit :most
 """
-_SESSIONS = """
+_SESSIONS = f"""
     select
         fault,
         end_reason,
@@ -40,11 +40,11 @@ _SESSIONS = """
         count(*) as broken,
         (select count(*) from sessions where run_id = :run_id)
     from sessions
-    where run_id = :run_id and fault is not null and substr(coalesce(end_reason, ''), 1, :size) <> :cut
+    where run_id = :run_id and fault is not null and {NOT_CUT}
     group by fault, end_reason
     order by broken desc, fault, end_reason
     limit :most
-"""
+"""  # noqa: S608 - our own condition
 _CHECKS = """
     select checks_json
     from sessions
@@ -81,8 +81,7 @@ def failed_calls(connection: Connection, run_id: str, most: int = 3) -> list[Fai
 
 def broken_sessions(connection: Connection, run_id: str, most: int = 3) -> list[BrokenSessions]:
     """The faults of the run's sessions, the most frequent first; one that is gone on with has none."""
-    values = {"run_id": run_id, "most": most, "cut": CUT, "size": len(CUT)}
-    found = connection.execute(text(_SESSIONS), values)
+    found = connection.execute(text(_SESSIONS), {"run_id": run_id, "most": most} | CUT_VALUES)
     return [BrokenSessions(*row) for row in found]
 
 

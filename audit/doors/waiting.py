@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, String, bindparam, text
 
-from audit.doors.failed import ASKED_IN_VAIN, LAST_FAILED
+from audit.doors.failed import ASKED_IN_VAIN, CUT_VALUES, LAST_FAILED, NOT_CUT
 from audit.words.names import CUT
 from audit.words.text import from_stored
 
@@ -297,10 +297,8 @@ def count_held(connection: Connection, run_id: str) -> int:
 
 def count_ended(connection: Connection, run_id: str) -> int:
     """How many sessions of the run are stored that the budget did not cut."""
-    is_whole = "substr(coalesce(end_reason, ''), 1, :size) <> :cut"
-    query = f"select count(*) from sessions where run_id = :run_id and {is_whole}"  # noqa: S608 - our own text
-    found = connection.execute(text(query), {"run_id": run_id, "size": len(CUT), "cut": CUT})
-    return int(found.scalar_one())
+    query = f"select count(*) from sessions where run_id = :run_id and {NOT_CUT}"  # noqa: S608 - our own text
+    return int(connection.execute(text(query), {"run_id": run_id} | CUT_VALUES).scalar_one())
 
 
 def _add_calls(connection: Connection, pairs: dict[str, dict[str, Any]]) -> None:

@@ -77,7 +77,7 @@ def follow(
     from audit.faces.commands.reporting import write_page
     from audit.faces.gate_text import print_held
     from audit.pipeline.exporting_dpo import Wish, export_dpo
-    from audit.pipeline.holding import hold, keep_failures
+    from audit.pipeline.holding import hold, keep_outcome
 
     found: dict[str, Any] = {}
     passed = True
@@ -85,7 +85,7 @@ def follow(
         if name == "gate":
             held = [hold(engine, run_id, limits.file, gate) for gate in limits.gates]
             passed = all(one["passed"] for one in held)
-            keep_failures(engine, run_id, [one["gate"] for one in held if not one["passed"]])
+            keep_outcome(engine, run_id, held)
             found[name] = {"passed": passed, "gates": held}
             for one in () if quiet else held:
                 print_held(one)

@@ -105,7 +105,7 @@ class _Judged(NamedTuple):
 
 def _anchors(connection: Connection) -> tuple[dict[_Key, _Anchor], list[str], int]:
     """The anchors, their tasks, and how many pairs more people looked at without a majority for anything."""
-    undecided = set()
+    looked_at = set()
     said: dict[tuple[_Key, tuple[str, str]], dict[str, str]] = defaultdict(dict)
     tasks: set[str] = set()
     for run_id in ask_anchors.compared_runs(connection):
@@ -121,7 +121,7 @@ def _anchors(connection: Connection) -> tuple[dict[_Key, _Anchor], list[str], in
         digests = _digests(connection, [pair for _, pair in pairs.values()])
         for pair_id, annotator, value in labels:
             key, pair = pairs[pair_id]
-            undecided.add(key)
+            looked_at.add(key)
             if value != CANNOT_TELL:
                 said[key, digests[pair_id]][annotator] = _as_first(value, pair)
     found = {}
@@ -130,7 +130,7 @@ def _anchors(connection: Connection) -> tuple[dict[_Key, _Anchor], list[str], in
         if most is not None:
             # Of one pair with other sessions in a later run, what was said later counts.
             found[key] = _Anchor(most, sessions)
-    return found, sorted(tasks), len(undecided - found.keys())
+    return found, sorted(tasks), len(looked_at - found.keys())
 
 
 def _judged(

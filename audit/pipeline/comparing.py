@@ -18,9 +18,9 @@ from audit.statistics.rates import clustered_rate
 from audit.words.errors import BadRequest
 from audit.words.records import Run
 
-# Rate -> what is counted, of what, over the matched pairs.
 # So many earlier runs are looked through for one that passed.
 _NIGHTS = 50
+# Rate -> what is counted, of what, over the matched pairs.
 _RATES = {
     "accuracy": ("correct", "decidable"),
     "misselected_of_decidable": ("misselected", "decidable"),
@@ -71,17 +71,23 @@ def drift(connection: Connection, run: Run, gate: str) -> dict[str, Any] | None:
 
     Over the pairs that both have; NULL where there is no such run.
     """
-    earlier = [
-        ask.run_named(connection, run_id)
-        for run_id in reversed(matched.complete_runs(connection, run.name, _NIGHTS, before=run))
-        if gate in ask.gates(connection, run_id)
-    ]
-    if not earlier:
+    before = _reference(connection, run, gate)
+    if before is None:
         return None
-    before = next((one for one in earlier if not failed_gate(one, gate)), earlier[0])
     rows = list(matched.matched(connection, (before, gate), (run, gate)))
     found = _paired("misselected_of_decided", rows, "misselected", "decided")
     return found | {"against": before.run_id, "advice": _advice(gate, rows)}
+
+
+def _reference(connection: Connection, run: Run, gate: str) -> Run | None:
+    newest = None
+    for run_id in reversed(matched.complete_runs(connection, run.name, _NIGHTS, before=run)):
+        if gate in ask.gates(connection, run_id):
+            earlier = ask.run_named(connection, run_id)
+            if not failed_gate(earlier, gate):
+                return earlier
+            newest = newest or earlier
+    return newest
 
 
 def flipped(connection: Connection, run: Run, gate: str) -> dict[str, Any] | None:

@@ -20,7 +20,7 @@ def may_write(path: Path) -> None:
 
 def card(manifest: dict[str, Any], headline: str) -> str:
     """The card of a set, from its manifest; `headline`: what the audit found of the judge."""
-    counts, run, noise = manifest["counts"], manifest["run"], manifest["label_noise"]
+    counts, run = manifest["counts"], manifest["run"]
     options = manifest["options"]
     chosen = "the judge's preference" if options["prefer"] == "judge" else "the verified order"
     lines = [
@@ -55,13 +55,24 @@ def card(manifest: dict[str, Any], headline: str) -> str:
         "",
         "## What is left of the noise",
         "",
-        f"A verified reward vouches for {noise['vouched_by_verifier']:,} rows, people for "
-        f"{noise['confirmed_by_people']:,}, nobody but the judge for {noise['by_judge_alone']:,}. "
-        + _of_noise(noise),
+        f"{backed(manifest)} {_of_noise(manifest['label_noise'])}",
         "",
         *_for_training(manifest),
     ]
     return "\n".join(lines) + "\n"
+
+
+def backed(manifest: dict[str, Any]) -> str:
+    """What stands behind the labels of the rows."""
+    noise = manifest["label_noise"]
+    parts = [f"A verified reward vouches for {noise['vouched_by_verifier']:,} rows"]
+    if noise["vouched_by_verifier"] and "why" in manifest["verifier_error"]:
+        parts[0] += " (taken to be right, as no person has looked at any)"
+    if noise["confirmed_by_people"]:
+        parts.append(f"people confirm {noise['confirmed_by_people']:,}")
+    if noise["denied"]:
+        parts.append(f"a reward or people deny {noise['denied']:,}")
+    return ", ".join([*parts, f"nobody but the judge stands behind {noise['by_judge_alone']:,}."])
 
 
 def _as_rows(manifest: dict[str, Any]) -> str:

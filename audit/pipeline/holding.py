@@ -11,7 +11,7 @@ from audit.doors.config import read_config_file
 from audit.doors.db import reading, writing
 from audit.pipeline.comparing import drift
 from audit.pipeline.reporting import report_of
-from audit.pipeline.standing import config_of, failed_share, mark_failed_gate
+from audit.pipeline.standing import config_of, failed_share, keep_failed_gates
 from audit.statistics.intervals import FEW_CLUSTERS
 from audit.words.config import Threshold, check_thresholds
 from audit.words.errors import BadRequest
@@ -50,12 +50,11 @@ def hold(engine: Engine, wanted: str, file: Path | None = None, gate: str | None
     }
 
 
-def keep_failures(engine: Engine, run_id: str, gates: Sequence[str | None]) -> None:
-    """Keep that the run failed with these judges: `drift` measures no later run against it."""
-    for gate in gates:
-        if gate is not None:
-            with writing(engine) as connection:
-                mark_failed_gate(connection, ask.run_named(connection, run_id), gate)
+def keep_outcome(engine: Engine, run_id: str, held: Sequence[Mapping[str, Any]]) -> None:
+    """Keep what came of `hold`, by judge: `drift` measures no later run against one that failed."""
+    passed = {one["gate"]: one["passed"] for one in held if one["gate"] is not None}
+    with writing(engine) as connection:
+        keep_failed_gates(connection, ask.run_named(connection, run_id), passed)
 
 
 def _limits(run: Run, file: Path | None) -> dict[str, Threshold]:

@@ -1,7 +1,7 @@
 """Standing: how far a run under live judges has come, and what its stages still have to do."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection
@@ -57,11 +57,13 @@ def failed_gate(run: Run, gate: str) -> bool:
     return gate in json.loads(run.config_json).get("gate_failed", ())
 
 
-def mark_failed_gate(connection: Connection, run: Run, gate: str) -> None:
-    """Keep that the run failed: no later run is measured against it."""
+def keep_failed_gates(connection: Connection, run: Run, passed: Mapping[str, bool]) -> None:
+    """Keep with which judges the run failed what it was held to; one that passes now has not failed."""
     stored = json.loads(run.config_json)
-    failed = sorted({*stored.get("gate_failed", ()), gate})
-    store.set_config(connection, run.run_id, as_json(stored | {"gate_failed": failed}))
+    before = set(stored.get("gate_failed", ()))
+    failed = (before - passed.keys()) | {gate for gate, is_passed in passed.items() if not is_passed}
+    if failed != before:
+        store.set_config(connection, run.run_id, as_json(stored | {"gate_failed": sorted(failed)}))
 
 
 def judged_since(run: Run, gates: Sequence[str]) -> dict[str, int]:

@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from live_rows import rows
 
+from audit.doors.db import open_database
+from audit.pipeline.holding import keep_outcome
 from audit.statistics.intervals import design_effect
 from audit.statistics.power import change_variance, pairs_for_precision, pairs_to_see_change
 
@@ -148,6 +151,31 @@ def test_gate_when_the_judge_decides_nothing_then_it_fails_though_unknown_is_to_
 
     assert ran.code == 3
     assert "failed   the judge decides none of 240 decidable pairs: 6 judge_tie, 234 unreadable" in ran.stdout
+
+
+def test_outcome_when_kept_then_a_run_that_passes_later_is_measured_against_again(
+    here: Callable[..., Any], filled: Callable[..., None], limits: Callable[[str], Path], tmp_path: Path
+) -> None:
+    filled(lambda task: 0)
+    filled(lambda task: 1)
+    filled(lambda task: 2)
+    first, second, third = (
+        run_id for (run_id,) in rows(tmp_path / "audit.db", "select run_id from audit_runs order by run_id")
+    )
+    engine = open_database(f"sqlite:///{tmp_path / 'audit.db'}", create=False)
+
+    def against() -> str:
+        found = here("--json", "gate", third, "-c", limits("{drift: {max: 1}}"))
+        return str(json.loads(found.stdout)["checks"][0]["figure"]["against"])
+
+    assert against() == second
+    for passed, wanted in ((False, first), (False, first), (True, second)):
+        keep_outcome(engine, second, [{"gate": "judge", "passed": passed}, {"gate": None, "passed": True}])
+        assert against() == wanted
+    for run_id in (first, second):
+        keep_outcome(engine, run_id, [{"gate": "judge", "passed": False}])
+    assert against() == second  # where all have failed, the newest
+    engine.dispose()
 
 
 WRONG = {

@@ -221,27 +221,16 @@ def _named(file: dict[str, Any]) -> str:
     return f"{file['file']} ({file['rows']:,} rows)" if "split" in file else str(file["file"])
 
 
-def _backed(noise: dict[str, Any], *, is_error_known: bool) -> str:
-    """What stands behind the labels of the rows."""
-    parts = [f"A verified reward vouches for {noise['vouched_by_verifier']:,} rows"]
-    if noise["vouched_by_verifier"] and not is_error_known:
-        parts[0] += " (taken to be right, as no person has looked at any)"
-    if noise["confirmed_by_people"]:
-        parts.append(f"people confirm {noise['confirmed_by_people']:,}")
-    if noise["denied"]:
-        parts.append(f"a reward or people deny {noise['denied']:,}")
-    return ", ".join([*parts, f"nobody but the judge stands behind {noise['by_judge_alone']:,}."])
-
-
 def _export_dpo(engine: "Engine", settings: Settings, path: Path, run: str, asked: dict[str, Any]) -> None:
     from audit.faces.output import print_json, say
+    from audit.pipeline.dpo_card import backed
     from audit.pipeline.exporting_dpo import Wish, export_dpo
 
     found = export_dpo(engine, Wish(path, run, **asked))
     if settings.as_json:
         print_json(found)
         return
-    counts, noise, trl = found["counts"], found["label_noise"], found["trl"]
+    counts, trl = found["counts"], found["trl"]
     click.echo(
         f"exported {counts['exported']:,} of {counts['candidates']:,} pairs of run {found['run']['run_id']} "
         f"to {', '.join(map(_named, (file for file in found['files'] if file['holds'] == 'rows')))}"
@@ -257,7 +246,7 @@ def _export_dpo(engine: "Engine", settings: Settings, path: Path, run: str, aske
     if not counts["exported"]:
         say("The set is empty: --keep FLAG keeps what a reason dropped.")
         return
-    say(_backed(noise, is_error_known="why" not in found["verifier_error"]))
+    say(backed(found))
     if found["options"]["format"] == "kto":
         say("KTO's loss has no label_smoothing; `weight` is there to choose rows by.")
     elif trl["label_smoothing"] is None:
